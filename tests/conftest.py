@@ -1,0 +1,80 @@
+"""Every test run gets a real PostgreSQL and a real Valkey before Django reads its settings.
+
+Where nothing may be skipped (``WEIR_REQUIRE_ALL=1`` or ``CI=true``) a browser or Spark test that skips fails.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.support.services import Services, export, running_services
+
+os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
+
+MUST_RUN = ("browser", "spark")
+_stack = ExitStack()
+_services = pytest.StashKey[Services]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the services; pytest-django sets Django up after this hook."""
+    services = _stack.enter_context(running_services())
+    export(services)
+    config.stash[_services] = services
+
+
+def pytest_unconfigure() -> None:
+    """Stop them. (If the run is killed instead, their watchdog does.)"""
+    _stack.close()
+
+
+@pytest.fixture(scope="session")
+def services(pytestconfig: pytest.Config) -> Services:
+    """The servers of this test run."""
+    return pytestconfig.stash[_services]
+
+
+@pytest.fixture(scope="session")
+def postgres_url(services: Services) -> str:
+    """URL of the test run's PostgreSQL (database ``weir``; pytest-django makes ``test_weir`` beside it)."""
+    return services.postgres_url
+
+
+@pytest.fixture(scope="session")
+def valkey_url(services: Services) -> str:
+    """URL of the test run's Valkey."""
+    return services.valkey_url
+
+
+def nothing_may_be_skipped() -> bool:
+    """Whether a skipped browser or Spark test is a failure here."""
+    return os.environ.get("WEIR_REQUIRE_ALL") == "1" or os.environ.get("CI") == "true"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn the skip of a test that must run into a failure."""
+    report = yield
+    marked = [name for name in MUST_RUN if item.get_closest_marker(name)]
+    if report.skipped and marked and not hasattr(report, "wasxfail") and nothing_may_be_skipped():
+        report.outcome = "failed"
+        report.longrepr = f"a {marked[0]} test was skipped, and nothing may be here: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A module that skips itself hides its tests, whatever their marks."""
+    report = yield
+    if report.skipped and nothing_may_be_skipped():
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} was skipped as a whole: {report.longrepr}"
+    return report
