@@ -1,0 +1,1 @@
+"""The Django project: models, services, selectors and the HTTP surface."""

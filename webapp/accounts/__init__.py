@@ -1,0 +1,1 @@
+"""People who use Weir and how they sign in."""

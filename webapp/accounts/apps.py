@@ -1,0 +1,9 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    """People."""
+
+    name = "webapp.accounts"

@@ -1,0 +1,1 @@
+"""Which windows wait for analysis, the runs over them, and their results."""

@@ -1,0 +1,108 @@
+"""Windows that wait for analysis, the runs over them, and what they found."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from webapp.jobs.models import Job
+
+
+class RunState(models.TextChoices):
+    """Where a run stands."""
+
+    RUNNING = "running", "running"
+    DONE = "done", "done"
+    FAILED = "failed", "failed"
+
+
+class Run(models.Model):
+    """One Spark job over the closed windows of all jobs. Its rows and its state are written together."""
+
+    algorithm_version = models.IntegerField()
+    state = models.CharField(max_length=10, choices=RunState.choices, default=RunState.RUNNING)
+    started_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(auto_now_add=True)
+    worker = models.CharField(max_length=200, blank=True)
+    windows_total = models.IntegerField(default=0)
+    windows_done = models.IntegerField(default=0)
+    record_count = models.BigIntegerField(default=0)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        indexes = (
+            # the page's progress bar and the claim's look for live runs
+            models.Index(name="run_live", fields=("state",), condition=models.Q(state="running")),
+        )
+
+
+class PendingRange(models.Model):
+    """Time whose windows must be analysed (again). ``run`` is who works on it now, if anyone."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="pending_ranges")
+    from_ns = models.BigIntegerField()
+    to_ns = models.BigIntegerField()
+    not_before = models.DateTimeField()
+    run = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="ranges")
+
+
+class Window(models.Model):
+    """Result of one window of one job (``analytics.model.results.WindowSummary``), in day partitions.
+
+    Arrays that belong together have one length: ``activity_*`` are indexed by activity code, ``worker_*``,
+    ``operator_*`` and ``channel_*`` by position.
+    """
+
+    pk = models.CompositePrimaryKey("job_id", "start_ns")
+    job = models.ForeignKey(Job, on_delete=models.DO_NOTHING, related_name="windows")
+    start_ns = models.BigIntegerField()
+    width_ns = models.BigIntegerField()
+    effective_start_ns = models.BigIntegerField()
+    effective_end_ns = models.BigIntegerField()
+    status = models.CharField(max_length=20)
+    reason = models.TextField()
+    log10_paths = models.FloatField()
+    cp_total = models.FloatField()
+    record_count = models.IntegerField()
+    run_id = models.BigIntegerField()
+    activity_cp = ArrayField(models.FloatField())
+    activity_conventional = ArrayField(models.FloatField())
+    worker_ids = ArrayField(models.IntegerField())
+    worker_cp = ArrayField(models.FloatField())
+    worker_conventional = ArrayField(models.FloatField())
+    operator_ids = ArrayField(models.IntegerField())
+    operator_types = ArrayField(models.SmallIntegerField())
+    operator_cp = ArrayField(models.FloatField())
+    operator_conventional = ArrayField(models.FloatField())
+    operator_workers = ArrayField(models.IntegerField())
+    channel_src = ArrayField(models.IntegerField())
+    channel_dst = ArrayField(models.IntegerField())
+    channel_types = ArrayField(models.SmallIntegerField())
+    channel_cp = ArrayField(models.FloatField())
+    channel_conventional = ArrayField(models.FloatField())
+
+    class Meta:
+        managed = False
+        db_table = "analysis_window"
+
+
+class TimelineState(models.TextChoices):
+    """Where a requested timeline stands."""
+
+    QUEUED = "queued", "queued"
+    READY = "ready", "ready"
+    FAILED = "failed", "failed"
+
+
+class Timeline(models.Model):
+    """Every edge of one window, computed when a person opens it and kept while the window's result stands."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="timelines")
+    start_ns = models.BigIntegerField()
+    run_id = models.BigIntegerField()
+    state = models.CharField(max_length=10, choices=TimelineState.choices, default=TimelineState.QUEUED)
+    requested_at = models.DateTimeField(auto_now=True)
+    payload = models.BinaryField(null=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="timeline_once", fields=("job", "start_ns")),)

@@ -1,0 +1,183 @@
+"""What the pages ask about results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Max
+from django.utils import timezone
+
+from analytics.model.activity import ActivityType
+from webapp.analysis import shares
+from webapp.analysis.models import PendingRange, Run, RunState, Window
+from webapp.analysis.shares import Coverage, Share, Steps
+from webapp.jobs.models import Job
+from webapp.jobs.policies import Actor, visible_jobs
+from webapp.telemetry.models import MetricSample, Source
+
+MINUTE_NS = 60_000_000_000
+HOUR_NS = 60 * MINUTE_NS
+
+
+@dataclass(frozen=True, slots=True)
+class Limiter:
+    """What limits a job most: the activity type with the highest CP, and the operator that has most of it.
+
+    ``operator`` is "" when the type belongs to no operator (driver scheduling, messages, unknown).
+    """
+
+    activity: ActivityType
+    operator: str
+    cp: float
+    conventional: float
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """The four summaries of a job over a range, with the names behind their keys."""
+
+    job: Job
+    coverage: Coverage
+    activities: list[Share]
+    workers: list[Share]
+    operators: list[Share]
+    operator_processing: list[Share]
+    channels: list[Share]
+    worker_names: dict[int, str]
+    worker_hosts: dict[int, str]
+    operator_names: dict[int, str]
+    limiter: Limiter | None
+
+
+@dataclass(frozen=True, eq=False)
+class JobRow:
+    """One line of the overview. ``sparkline`` is the CP of the limiting activity per minute of the last hour."""
+
+    job: Job
+    limiter: Limiter | None
+    unknown_cp: float | None
+    sparkline: tuple[float | None, ...]
+    input_rows_per_s: float | None
+    reported_at: datetime | None
+    source_error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The run that works now (None: idle), and how many ranges still wait."""
+
+    windows_done: int
+    windows_total: int
+    started_at: datetime
+
+
+def job(actor: Actor, job_id: int) -> Job | None:
+    """The job, or None if there is none that this person may see."""
+    return visible_jobs(actor).filter(pk=job_id).first()
+
+
+def limits(job: Job, from_ns: int, to_ns: int) -> Limits:
+    """The four summaries over ``[from_ns, to_ns]``."""
+    cover = shares.coverage(job, Steps.over(from_ns, to_ns, job.window_ns))
+    activities = shares.activity_shares(job, cover)
+    operators = shares.operator_shares(job, cover)
+    workers = list(job.workers.values_list("number", "name", "host"))
+    operator_names = dict(job.operators.values_list("number", "name"))
+    return Limits(
+        job=job,
+        coverage=cover,
+        activities=activities,
+        workers=shares.worker_shares(job, cover),
+        operators=operators,
+        operator_processing=shares.operator_processing(job, cover),
+        channels=shares.channel_shares(job, cover),
+        worker_names={number: name for number, name, _ in workers},
+        worker_hosts={number: host for number, _, host in workers},
+        operator_names=operator_names,
+        limiter=limiter_of(activities, operators, operator_names),
+    )
+
+
+def limiter_of(activities: list[Share], operators: list[Share], names: dict[int, str]) -> Limiter | None:
+    """The activity type with the highest CP and, if operators ran it, the one with most of that CP."""
+    top = max((share for share in activities if share.cp > 0), key=lambda share: share.cp, default=None)
+    if top is None:
+        return None
+    code = top.key[0]
+    ran = [share for share in operators if share.key[1] == code and share.cp > 0]
+    if not ran:
+        return Limiter(ActivityType(code), "", top.cp, top.conventional)
+    first = ran[0]
+    return Limiter(ActivityType(code), names.get(first.key[0], "?"), first.cp, first.conventional)
+
+
+def overview(actor: Actor, now_ns: int, search: str = "") -> list[JobRow]:
+    """A line a job, over the last hour up to ``now_ns``; jobs whose source fails come first, then by name."""
+    jobs = visible_jobs(actor).filter(name__icontains=search).order_by("name")
+    rows = [_row(job, now_ns) for job in jobs]
+    return sorted(rows, key=lambda row: (not row.source_error, row.limiter is None, row.job.name))
+
+
+def _row(job: Job, now_ns: int) -> JobRow:
+    recent = limits(job, now_ns - 15 * MINUTE_NS, now_ns)
+    hour = shares.coverage(job, Steps(now_ns - HOUR_NS, MINUTE_NS, 60))
+    line: tuple[float | None, ...] = ()
+    if recent.limiter is not None:
+        code = int(recent.limiter.activity)
+        found = [share for share in shares.activity_shares(job, hour) if share.key == (code,)]
+        line = tuple(None if v != v else float(v) for v in found[0].cp_steps) if found else ()
+    unknown = [share.cp for share in recent.activities if share.key == (int(ActivityType.UNKNOWN),)]
+    return JobRow(
+        job=job,
+        limiter=recent.limiter,
+        unknown_cp=None if recent.limiter is None else (unknown[0] if unknown else 0.0),
+        sparkline=line,
+        input_rows_per_s=latest_metric(job, "input_rows_per_s", now_ns - 5 * MINUTE_NS),
+        reported_at=job.last_received_at,
+        source_error=Source.objects.filter(job=job).exclude(error="").values_list("error", flat=True).first() or "",
+    )
+
+
+def latest_metric(job: Job, name: str, since_ns: int) -> float | None:
+    """Sum over a metric's series of their newest value since ``since_ns``; None if nothing was reported."""
+    newest = (
+        MetricSample.objects.filter(series__job=job, series__name=name, at_ns__gte=since_ns)
+        .order_by("series_id", "-at_ns")
+        .distinct("series_id")
+        .values_list("value", flat=True)
+    )
+    values = list(newest)
+    return sum(values) if values else None
+
+
+def progress() -> Progress | None:
+    """The run under way, if any."""
+    run = Run.objects.filter(state=RunState.RUNNING).order_by("-started_at").first()
+    return Progress(run.windows_done, run.windows_total, run.started_at) if run else None
+
+
+def waiting_since(job: Job) -> datetime | None:
+    """Since when the oldest range that is due for analysis waits."""
+    due = PendingRange.objects.filter(job=job, run__isnull=True, not_before__lte=timezone.now())
+    return due.order_by("not_before").values_list("not_before", flat=True).first()
+
+
+def window_strip(job: Job, from_ns: int, to_ns: int) -> list[tuple[int, str, float, str]]:
+    """For each window of the range ``(start_ns, status, CP of its top activity, that activity's label)``."""
+    rows = Window.objects.filter(job=job, start_ns__gte=from_ns, start_ns__lt=to_ns).order_by("start_ns")
+    strip = []
+    for start_ns, status, cp in rows.values_list("start_ns", "status", "activity_cp"):
+        code = max(range(1, len(cp)), key=lambda c: cp[c])
+        strip.append((start_ns, status, cp[code], ActivityType(code).label))
+    return strip
+
+
+def window(job: Job, start_ns: int) -> Window | None:
+    """The stored result of one window."""
+    return Window.objects.filter(job=job, start_ns=start_ns).first()
+
+
+def newest_window_ns(job: Job) -> int | None:
+    """Start of the newest analysed window."""
+    return Window.objects.filter(job=job).aggregate(newest=Max("start_ns"))["newest"]

@@ -1,0 +1,1 @@
+"""Streaming jobs with their workers and operators."""

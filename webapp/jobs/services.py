@@ -1,0 +1,78 @@
+"""Registering jobs and giving their workers and operators job-wide numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from django.db import transaction
+
+from analytics.model import trace
+from analytics.model.trace import Int32
+from webapp.jobs.models import Engine, Job, Operator, Worker
+
+MAX_NAMES = 100_000
+"""Workers, or operators, of one job: above it the names are surely data, not names."""
+
+
+class TooManyNamesError(ValueError):
+    """A job reported more distinct worker or operator names than any real job has."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """For each position in a batch's name tables, the job-wide number."""
+
+    workers: Int32
+    operators: Int32
+
+
+def ensure_job(name: str, engine: Engine = Engine.OTHER, engine_job_id: str = "") -> Job:
+    """The job of this name, registered now if it is new."""
+    job, _ = Job.objects.get_or_create(name=name, defaults={"engine": engine, "engine_job_id": engine_job_id})
+    return job
+
+
+@transaction.atomic
+def number_names(
+    job: Job, workers: Sequence[trace.Worker], operators: Sequence[str], first_seen_ns: int | None
+) -> Numbering:
+    """Give each name its number in the job; new names get the next ones. The caller holds the job's row lock.
+
+    A worker whose source did not report its life is taken to be added when the store first sees it: at the
+    batch's first record, unless this is the job's first batch (then it lives from the job's first record).
+    """
+    added_at = first_seen_ns if job.first_ns is not None else None
+    known = {worker.name: worker for worker in job.workers.all()}
+    for name, reported in {worker.name: worker for worker in workers}.items():
+        if (row := known.get(name)) is None:
+            born = reported.alive_from_ns if reported.alive_from_ns is not None else added_at
+            row = Worker(job=job, number=len(known), name=name, host=reported.host, alive_from_ns=born)
+            known[name] = row
+        elif reported.alive_from_ns is not None:
+            row.alive_from_ns = reported.alive_from_ns
+        if reported.alive_until_ns is not None:
+            row.alive_until_ns = reported.alive_until_ns
+    _refuse_above_limit(job, "workers", len(known))
+    seen = [known[worker.name] for worker in workers]
+    Worker.objects.bulk_create([row for row in set_of(seen) if row.pk is None])
+    Worker.objects.bulk_update([row for row in set_of(seen) if row.pk], ["alive_from_ns", "alive_until_ns"])
+    known_operators = dict(job.operators.values_list("name", "number"))
+    fresh = [name for name in dict.fromkeys(operators) if name not in known_operators]
+    _refuse_above_limit(job, "operators", len(known_operators) + len(fresh))
+    rows = [Operator(job=job, number=len(known_operators) + i, name=name) for i, name in enumerate(fresh)]
+    Operator.objects.bulk_create(rows)
+    known_operators |= {row.name: row.number for row in rows}
+    return Numbering(
+        np.array([row.number for row in seen], np.int32),
+        np.array([known_operators[name] for name in operators], np.int32),
+    )
+
+
+def set_of(rows: Sequence[Worker]) -> list[Worker]:
+    """Each row once, in the order first seen (rows without a key cannot be hashed)."""
+    return list({row.number: row for row in rows}.values())
+
+
+def _refuse_above_limit(job: Job, what: str, count: int) -> None:
+    if count > MAX_NAMES:
+        raise TooManyNamesError(f"job {job.name} has {count} {what}, more than {MAX_NAMES}")

@@ -1,0 +1,1 @@
+"""Running Weir itself: health, embedded servers, the supervisor."""

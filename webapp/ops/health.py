@@ -1,0 +1,81 @@
+"""Is Weir up, and is it ready to work?"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, HttpResponse, JsonResponse
+
+HEARTBEAT_KEY = "weir:heartbeat:{name}"
+"""Where a worker says that it lives; the value is the Unix time in seconds, the key expires by itself."""
+
+PROCESSES = {"worker": "default worker", "spark": "warm Spark session", "beat": "scheduler"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that must work, and what is wrong when it does not."""
+
+    ok: bool
+    detail: str
+
+
+def healthz(request: HttpRequest) -> HttpResponse:
+    """200 as soon as the web app answers at all."""
+    return JsonResponse({"status": "ok"})
+
+
+def readyz(request: HttpRequest) -> HttpResponse:
+    """200 once database, broker, workers and the warm Spark session are there; 503 says what is missing."""
+    checks = {"database": _guarded(_database), "broker": _guarded(_broker)}
+    for name, what in PROCESSES.items():
+        checks[name] = _guarded(lambda name=name, what=what: _process(name, what))
+    ready = all(check.ok for check in checks.values())
+    body = {
+        "status": "ready" if ready else "not ready",
+        "checks": {name: {"ok": check.ok, "detail": check.detail} for name, check in checks.items()},
+    }
+    return JsonResponse(body, status=200 if ready else 503)
+
+
+def beat(name: str, *, lifetime_s: int = 30) -> None:
+    """Record that process ``name`` (a key of ``PROCESSES``) is alive and ready."""
+    with _client() as client:
+        client.set(HEARTBEAT_KEY.format(name=name), int(time.time()), ex=lifetime_s)
+
+
+def _guarded(check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except (DatabaseError, redis.RedisError) as error:
+        return Check(False, f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+
+
+def _database() -> Check:
+    executor = MigrationExecutor(connection)
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if missing:
+        return Check(False, f"{len(missing)} migrations not applied: run manage.py migrate")
+    return Check(True, "reachable, migrated")
+
+
+def _broker() -> Check:
+    with _client() as client:
+        client.ping()
+    return Check(True, "reachable")
+
+
+def _process(name: str, what: str) -> Check:
+    with _client() as client:
+        seen = client.get(HEARTBEAT_KEY.format(name=name))
+    if seen is None:
+        return Check(False, f"{what}: no sign of life yet")
+    return Check(True, f"{what}: seen {max(0, int(time.time()) - int(seen))} s ago")
+
+
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=3, socket_connect_timeout=3)

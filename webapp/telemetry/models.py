@@ -1,0 +1,106 @@
+"""What jobs reported, as it is stored."""
+
+from django.db import models
+
+from webapp.jobs.models import Job
+
+
+class Batch(models.Model):
+    """One accepted delivery. The digest of its content makes a second delivery a no-op."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="batches")
+    digest = models.BinaryField(max_length=32)
+    received_at = models.DateTimeField(auto_now_add=True)
+    record_count = models.IntegerField()
+    metric_count = models.IntegerField()
+    diagnostics = models.JSONField(default=list)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="batch_once", fields=("job", "digest")),)
+        indexes = (models.Index(name="batch_recent", fields=("job", "-received_at")),)  # data tab
+
+
+class Segment(models.Model):
+    """The records of one batch as an Arrow stream (``analytics.model.segments``), with their time range.
+
+    The overlap index (GiST on job and range) and the column's external storage are set in the migration.
+    """
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="segments", db_index=False)
+    batch = models.ForeignKey(Batch, on_delete=models.CASCADE, related_name="segments")
+    min_ns = models.BigIntegerField()
+    max_ns = models.BigIntegerField()
+    record_count = models.IntegerField()
+    schema_version = models.SmallIntegerField()
+    payload = models.BinaryField()
+
+
+class OpenHalves(models.Model):
+    """Message ends whose other end has not been reported yet, within the job's gap horizon."""
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="open_halves")
+    halves = models.JSONField(default=list)
+
+
+class Series(models.Model):
+    """A metric with its labels."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="series")
+    name = models.CharField(max_length=200)
+    labels = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="series_once", fields=("job", "name", "labels")),)
+
+
+class MetricSample(models.Model):
+    """One number of a series at one time, in day partitions made by ``webapp.ops.partitions``."""
+
+    pk = models.CompositePrimaryKey("series_id", "at_ns")
+    series = models.ForeignKey(Series, on_delete=models.DO_NOTHING, related_name="samples")
+    at_ns = models.BigIntegerField()
+    value = models.FloatField()
+
+    class Meta:
+        managed = False
+        db_table = "telemetry_metricsample"
+
+
+class Annotation(models.Model):
+    """Something that happened to a job, such as a micro-batch."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="annotations")
+    kind = models.CharField(max_length=40)
+    key = models.CharField(max_length=200)
+    label = models.CharField(max_length=500)
+    start_ns = models.BigIntegerField()
+    end_ns = models.BigIntegerField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="annotation_once", fields=("job", "kind", "key")),)
+        indexes = (models.Index(name="annotation_range", fields=("job", "start_ns")),)  # charts
+
+
+class SourceKind(models.TextChoices):
+    """What a source is."""
+
+    SPARK_EVENT_LOG = "spark-event-log", "Spark event log"
+    SPARK_EVENT_LOG_DIRECTORY = "spark-event-log-directory", "Directory of Spark event logs"
+
+
+class Source(models.Model):
+    """A place Weir reads by itself. ``state`` is the reader's own position, saved with what it read."""
+
+    kind = models.CharField(max_length=40, choices=SourceKind.choices)
+    location = models.CharField(max_length=1000, unique=True)
+    parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
+    job = models.ForeignKey(Job, null=True, on_delete=models.SET_NULL, related_name="sources")
+    state = models.JSONField(null=True)
+    finished = models.BooleanField(default=False)
+    error = models.CharField(max_length=1000, blank=True)
+    polled_at = models.DateTimeField(null=True)
+    data_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.location}"

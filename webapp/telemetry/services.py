@@ -1,0 +1,172 @@
+"""Storing what jobs report: one transaction a batch, and a batch sent twice is stored once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from django.db import connection, transaction
+from django.utils import timezone
+
+from analytics.decode.halves import match_halves, messages_of
+from analytics.model.diagnostics import Diagnostic
+from analytics.model.metrics import Annotation as AnnotationValue
+from analytics.model.metrics import MetricSample as MetricValue
+from analytics.model.trace import NONE, HalfMessage, Records, TraceBatch
+from webapp.analysis.services import mark_for_settling, mark_pending
+from webapp.jobs.models import Job
+from webapp.jobs.services import number_names
+from webapp.ops.partitions import ensure_days
+from webapp.telemetry import reach, segment_store
+from webapp.telemetry.models import Annotation, Batch, MetricSample, OpenHalves, Series
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of a delivery. A duplicate stored nothing, since all of it is there already."""
+
+    duplicate: bool
+    record_count: int
+    metric_count: int
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def digest_of(*parts: bytes | str) -> bytes:
+    """The identity of a delivery: two deliveries with the same parts are one."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.digest()
+
+
+@transaction.atomic
+def store_batch(job: Job, batch: TraceBatch, digest: bytes) -> Stored:
+    """Store one decoded delivery of a job and mark the windows it touches for analysis."""
+    job = Job.objects.select_for_update().get(pk=job.pk)
+    row, created = Batch.objects.get_or_create(
+        job=job, digest=digest, defaults={"record_count": 0, "metric_count": len(batch.metrics)}
+    )
+    if not created:
+        return Stored(True, row.record_count, row.metric_count, ())
+    records, halves = _numbered(job, batch)
+    messages, diagnostics = _match(job, halves, _latest(records, halves))
+    records = Records.concat([records, messages])
+    if len(records):
+        segment_store.put(job, row, records)
+        _mark(job, records)
+    job.last_received_at = timezone.now()
+    job.save(update_fields=["first_ns", "last_ns", "last_received_at"])
+    _store_metrics(job, batch.metrics)
+    _store_annotations(job, batch.annotations)
+    row.record_count = len(records)
+    row.diagnostics = [asdict(item) for item in (*batch.diagnostics, *diagnostics)]
+    row.save(update_fields=["record_count", "diagnostics"])
+    return Stored(False, row.record_count, row.metric_count, (*batch.diagnostics, *diagnostics))
+
+
+def _numbered(job: Job, batch: TraceBatch) -> tuple[Records, list[HalfMessage]]:
+    """The batch's records and halves with job-wide numbers."""
+    records = batch.records
+    times = [half.at_ns for half in batch.halves]
+    if len(records):
+        times.append(int(min(records.start_ns.min(), records.end_ns.min())))
+    numbering = number_names(job, batch.workers, batch.operators, min(times, default=None))
+    # Position NONE (-1) picks the extra last element, which is NONE again.
+    workers = np.append(numbering.workers, np.int32(NONE))
+    operators = np.append(numbering.operators, np.int32(NONE))
+    records = replace(
+        records,
+        worker=workers[records.worker],
+        peer=workers[records.peer],
+        operator=operators[records.operator],
+    )
+    halves = [
+        replace(half, worker=int(workers[half.worker]), peer=int(workers[half.peer])) for half in batch.halves
+    ]
+    return records, halves
+
+
+def _latest(records: Records, halves: Sequence[HalfMessage]) -> int | None:
+    times = [half.at_ns for half in halves]
+    if len(records):
+        times.append(int(records.end_ns.max()))
+    return max(times, default=None)
+
+
+def _match(
+    job: Job, fresh: Sequence[HalfMessage], latest_ns: int | None
+) -> tuple[Records, tuple[Diagnostic, ...]]:
+    """Messages that fresh halves complete, together with those still open from earlier batches."""
+    if not fresh:
+        return Records.of([]), ()
+    store, _ = OpenHalves.objects.get_or_create(job=job)
+    carried = [HalfMessage(**half) for half in store.halves]
+    matched, unmatched, diagnostics = match_halves([*carried, *fresh])
+    known = set(carried)
+    new = [pair for pair in matched if not (pair[0] in known and pair[1] in known)]
+    horizon = max(latest_ns or 0, job.last_ns or 0) - job.gap_horizon_ns
+    # A matched send may still meet further receivers (broadcast), so sends stay until the horizon passes.
+    keep = [*unmatched, *dict.fromkeys(sent for sent, _ in matched), *(received for _, received in matched)]
+    store.halves = [asdict(half) for half in dict.fromkeys(keep) if half.at_ns >= horizon]
+    store.save(update_fields=["halves"])
+    lost = [half for half in unmatched if half.at_ns < horizon]
+    found = list(diagnostics)
+    if lost:
+        example = f"worker {lost[0].worker} at {lost[0].at_ns} ns, correlation {lost[0].correlation}"
+        found.append(Diagnostic("unmatched_message_half", len(lost), example))
+    return messages_of(new), tuple(found)
+
+
+def _mark(job: Job, records: Records) -> None:
+    """Move the job's and its workers' last times on, and mark the windows these records can change."""
+    rows = {worker.number: worker for worker in job.workers.all()}
+    last = {number: worker.last_ns for number, worker in rows.items() if worker.last_ns is not None}
+    touched = reach.of(records, last, job.gap_horizon_ns)
+    for number, latest in touched.last_ns.items():
+        rows[number].last_ns = latest
+    job.workers.bulk_update([rows[number] for number in touched.last_ns], ["last_ns"])
+    mark_pending(job, touched.from_ns, touched.to_ns)
+    if touched.settle is not None:
+        mark_for_settling(job, *touched.settle)
+    first, final = touched.first_ns, touched.to_ns
+    job.first_ns = first if job.first_ns is None else min(job.first_ns, first)
+    job.last_ns = final if job.last_ns is None else max(job.last_ns, final)
+
+
+def _store_metrics(job: Job, samples: Sequence[MetricValue]) -> None:
+    if not samples:
+        return
+    keys = {(sample.name, sample.labels) for sample in samples}
+    names = {name for name, _ in keys}
+    ids = _series_ids(job, names)
+    fresh = [Series(job=job, name=name, labels=dict(labels)) for name, labels in keys if (name, labels) not in ids]
+    if fresh:
+        Series.objects.bulk_create(fresh, ignore_conflicts=True)
+        ids = _series_ids(job, names)
+    rows = {(ids[sample.name, sample.labels], sample.at_ns): sample.value for sample in samples}
+    ensure_days(MetricSample._meta.db_table, (at_ns for _, at_ns in rows))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO telemetry_metricsample (series_id, at_ns, value) "
+            "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::double precision[]) "
+            "ON CONFLICT (series_id, at_ns) DO UPDATE SET value = excluded.value",
+            [[key[0] for key in rows], [key[1] for key in rows], list(rows.values())],
+        )
+
+
+def _series_ids(job: Job, names: Iterable[str]) -> dict[tuple[str, tuple[tuple[str, str], ...]], int]:
+    rows = Series.objects.filter(job=job, name__in=list(names)).values_list("name", "labels", "id")
+    return {(name, tuple(sorted(labels.items()))): pk for name, labels, pk in rows}
+
+
+def _store_annotations(job: Job, annotations: Sequence[AnnotationValue]) -> None:
+    latest = {(item.kind, item.key): item for item in annotations}
+    Annotation.objects.bulk_create(
+        [Annotation(job=job, **asdict(item)) for item in latest.values()],
+        update_conflicts=True,
+        unique_fields=["job", "kind", "key"],
+        update_fields=["label", "start_ns", "end_ns"],
+    )
