@@ -1,10 +1,11 @@
 # Weir. `make help` lists what there is; every target sets up what it needs.
 # Works with GNU make 3.81, which macOS brings: anything longer than a line is a script in .ci/.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types imports tests fmt bench browser clean
+.PHONY: help setup run test lint types imports pytest fmt bench browser clean
 
 BIN := .venv/bin
-export CHROMIUM ?= /usr/bin/chromium
+CHROMIUM ?= /usr/bin/chromium
+export CHROMIUM
 
 help: ## Show this list
 	@echo "Weir measures and regulates streaming jobs. Commands:"
@@ -18,9 +19,9 @@ setup: ## Make .venv from requirements.lock (only when the lock changed)
 run: setup ## Start Weir with a real demo stream; prints the address and how to sign in
 	@exec $(BIN)/python -m webapp.ops.supervisor --stop-with-parent
 
-test: setup browser lint types imports tests ## Everything CI checks: lint, types, imports and all tests
+test: setup browser lint types imports pytest ## Everything CI checks: lint, types, imports and all tests
 
-tests: setup ## All tests without the checks; ARGS="tests/unit -k words" for some of them
+pytest: setup ## All tests without the checks; ARGS="tests/unit -k words" for some of them
 	@$(BIN)/python -m pytest -m "not bench" $(ARGS)
 
 lint: setup ## ruff
