@@ -1,0 +1,94 @@
+"""Stable, readable names for stages.
+
+A stage's number grows with every micro-batch, so a chart by number would show nothing. Its name is made from
+the scopes of its RDDs, in the order they compute: ``MicroBatchScan → Exchange``. A stage of the same batch
+with the same name gets ``#2``; a named query's stages carry the query's name: ``… [counts]``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import orjson
+
+from analytics.decode.spark_fields import Event, items, mapping, text, whole
+
+MAX_STEPS = 6
+MAX_NAME_CHARS = 160
+REMEMBERED_STAGES = 1_024
+REMEMBERED_BATCHES = 32
+
+_NUMBERED = re.compile(r" \(\d+\)$")
+_PLUMBING = frozenset({"WholeStageCodegen", "InputAdapter", "ColumnarToRow", "AQEShuffleRead"})
+
+
+@dataclass
+class StageNames:
+    """Names of the stages seen lately. JSON values only, so that it is its own state."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    used: dict[str, dict[str, int]] = field(default_factory=dict)
+    queries: dict[str, str] = field(default_factory=dict)
+
+    def query_started(self, event: Event) -> None:
+        """Learn a streaming query's name."""
+        if text(event, "id") and text(event, "name"):
+            self.queries[text(event, "id")] = text(event, "name")[:60]
+
+    def submitted(self, event: Event) -> None:
+        """Name a stage when it is submitted; a further attempt keeps its name."""
+        info, properties = mapping(event, "Stage Info"), mapping(event, "Properties")
+        stage = whole(info, "Stage ID")
+        if stage is None or str(stage) in self.names:
+            return
+        query = text(properties, "sql.streaming.queryId")
+        label = _label(info)
+        counts = self.used.setdefault(_batch(query, properties, stage), {})
+        counts[label] = counts.get(label, 0) + 1
+        if counts[label] > 1:
+            label += f" #{counts[label]}"
+        self.names[str(stage)] = f"{label} [{self.queries[query]}]" if query in self.queries else label
+        _forget(self.names, REMEMBERED_STAGES)
+        _forget(self.used, REMEMBERED_BATCHES)
+
+    def of(self, stage: int | None) -> str:
+        """The stage's name, or its number if it was never announced."""
+        return self.names.get(str(stage), "unknown stage" if stage is None else f"stage {stage}")
+
+
+def _batch(query: str, properties: Event, stage: int) -> str:
+    """What this stage belongs to: a micro-batch, else an SQL query, else only itself."""
+    if query:
+        return f"{query}/{text(properties, 'streaming.sql.batchId')}"
+    execution = text(properties, "spark.sql.execution.root.id") or text(properties, "spark.sql.execution.id")
+    return f"sql/{execution}" if execution else f"stage/{stage}"
+
+
+def _label(info: Event) -> str:
+    rdds = sorted(items(info, "RDD Info"), key=lambda rdd: whole(rdd, "RDD ID") or 0)
+    steps: list[str] = []
+    for scope in map(_scope, rdds):
+        if scope and (not steps or steps[-1] != scope):
+            steps.append(scope)
+    telling = [step for step in steps if step not in _PLUMBING]
+    telling = [step for n, step in enumerate(telling) if n == 0 or telling[n - 1] != step] or steps[:1]
+    if len(telling) > MAX_STEPS:
+        telling = [*telling[: MAX_STEPS - 2], "…", telling[-1]]
+    return (
+        " → ".join(telling)[:MAX_NAME_CHARS] or text(info, "Stage Name")[:MAX_NAME_CHARS] or "unnamed stage"
+    )
+
+
+def _scope(rdd: Event) -> str:
+    """The scope's name without its number, "" if the RDD has none."""
+    try:
+        scope = orjson.loads(text(rdd, "Scope") or "{}")
+    except orjson.JSONDecodeError:
+        return ""
+    return _NUMBERED.sub("", text(scope, "name")) if isinstance(scope, dict) else ""
+
+
+def _forget(remembered: dict[str, object] | dict[str, str] | dict[str, dict[str, int]], keep: int) -> None:
+    while len(remembered) > keep:
+        del remembered[next(iter(remembered))]
