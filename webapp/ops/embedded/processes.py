@@ -10,7 +10,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -39,19 +39,26 @@ def send(pid: int, sign: signal.Signals) -> None:
         return
 
 
-def end_session(session: int, sign: signal.Signals, grace_s: float) -> bool:
+def in_no_hurry() -> bool:
+    """The default for ``hurry``: the grace is granted in full."""
+    return False
+
+
+def end_session(
+    session: int, sign: signal.Signals, grace_s: float, hurry: Callable[[], bool] = in_no_hurry
+) -> bool:
     """Ask the leader to stop, wait for its whole session to be gone, then kill what is left.
 
-    Returns whether everything went without being killed.
+    ``hurry`` is asked all the time and ends the grace early. Returns whether nothing had to be killed.
     """
     if session in session_members(session):
         send(session, sign)
-    return wait_or_kill([session], grace_s)
+    return wait_or_kill([session], grace_s, hurry)
 
 
-def wait_or_kill(sessions: list[int], grace_s: float) -> bool:
+def wait_or_kill(sessions: list[int], grace_s: float, hurry: Callable[[], bool] = in_no_hurry) -> bool:
     """Wait for sessions that were asked to stop; after ``grace_s`` seconds kill all their members."""
-    if wait_until_gone(sessions, grace_s):
+    if _gone_in_time(sessions, grace_s, hurry):
         return True
     # A killed parent may have forked in between: look again until nobody is left.
     deadline = time.monotonic() + 5
@@ -65,11 +72,10 @@ def wait_or_kill(sessions: list[int], grace_s: float) -> bool:
     return False
 
 
-def wait_until_gone(sessions: list[int], timeout_s: float) -> bool:
-    """Whether the sessions ran empty within the time."""
+def _gone_in_time(sessions: list[int], timeout_s: float, hurry: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + timeout_s
     while any(session_members(session) for session in sessions):
-        if time.monotonic() >= deadline:
+        if time.monotonic() >= deadline or hurry():
             return False
         time.sleep(0.05)
     return True

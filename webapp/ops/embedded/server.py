@@ -14,7 +14,14 @@ from typing import ClassVar, Self
 
 from webapp.ops.embedded.errors import StartError, explained, last_words
 from webapp.ops.embedded.placement import Place, find_place
-from webapp.ops.embedded.processes import end_session, find_by_argument, is_running, send, wait_or_kill
+from webapp.ops.embedded.processes import (
+    end_session,
+    find_by_argument,
+    in_no_hurry,
+    is_running,
+    send,
+    wait_or_kill,
+)
 from webapp.ops.embedded.state import StateLock, fresh_log, remembered_port
 from webapp.ops.embedded.watchdog import STAGE_SERVICES, Watchdog
 
@@ -67,10 +74,10 @@ class EmbeddedServer(ABC):
             self.stop()
             raise
 
-    def stop(self, grace_s: float = 5.0) -> None:
+    def stop(self, grace_s: float = 5.0, hurry: Callable[[], bool] = in_no_hurry) -> None:
         """Stop the server in an orderly way, by force after ``grace_s`` seconds; then free the directory."""
         if self.process:
-            end_session(self.process.pid, self.stop_signal, grace_s)
+            end_session(self.process.pid, self.stop_signal, grace_s, hurry)
             self.process.wait()
             self._forget()
         if self._lock:

@@ -102,11 +102,16 @@ def _any_free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def open_log(path: Path) -> int:
+    """A file descriptor to append to a log with."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+
 def fresh_log(path: Path) -> int:
     """Rotate a log (``x.log`` becomes ``x.log.1`` and so on), open a new one, return its descriptor."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     for number in range(LOGS_KEPT, 0, -1):
         older = path.with_name(f"{path.name}.{number - 1}") if number > 1 else path
         if older.exists():
             older.replace(path.with_name(f"{path.name}.{number}"))
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    return open_log(path)
