@@ -9,6 +9,7 @@ import os
 from collections.abc import Generator
 from contextlib import ExitStack
 
+import django
 import pytest
 
 from tests.support.services import Services, export, running_services
@@ -21,10 +22,11 @@ _services = pytest.StashKey[Services]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start the services; pytest-django sets Django up after this hook."""
+    """Start the services, then set Django up on them."""
     services = _stack.enter_context(running_services())
     export(services)
     config.stash[_services] = services
+    django.setup()
 
 
 def pytest_unconfigure() -> None:

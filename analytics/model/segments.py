@@ -50,7 +50,9 @@ def decode(payload: bytes | memoryview) -> Records:
         with pa.ipc.open_stream(payload) as reader:
             version = (reader.schema.metadata or {}).get(b"weir.schema_version", b"none").decode()
             if version != str(SCHEMA_VERSION):
-                raise UnreadableSegmentError(f"segment of schema version {version}, expected {SCHEMA_VERSION}")
+                raise UnreadableSegmentError(
+                    f"segment of schema version {version}, expected {SCHEMA_VERSION}"
+                )
             table = reader.read_all()
     except (pa.ArrowInvalid, OSError) as error:
         raise UnreadableSegmentError(f"not a readable segment: {error}") from error

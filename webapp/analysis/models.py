@@ -81,7 +81,6 @@ class Window(models.Model):
     channel_conventional = ArrayField(models.FloatField())
 
     class Meta:
-        managed = False
         db_table = "analysis_window"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Max
 from django.utils import timezone
 
 from analytics.model.activity import ActivityType
@@ -135,7 +134,8 @@ def _row(job: Job, now_ns: int) -> JobRow:
         sparkline=line,
         input_rows_per_s=latest_metric(job, "input_rows_per_s", now_ns - 5 * MINUTE_NS),
         reported_at=job.last_received_at,
-        source_error=Source.objects.filter(job=job).exclude(error="").values_list("error", flat=True).first() or "",
+        source_error=Source.objects.filter(job=job).exclude(error="").values_list("error", flat=True).first()
+        or "",
     )
 
 
@@ -180,4 +180,4 @@ def window(job: Job, start_ns: int) -> Window | None:
 
 def newest_window_ns(job: Job) -> int | None:
     """Start of the newest analysed window."""
-    return Window.objects.filter(job=job).aggregate(newest=Max("start_ns"))["newest"]
+    return Window.objects.filter(job=job).order_by("-start_ns").values_list("start_ns", flat=True).first()

@@ -120,12 +120,12 @@ def _claim_job(run: Run, job: Job, items: list[PendingRange], closed_ns: int, ro
         stop = min(stop, start + room - sum(b - a for a, b in indexes))
         if stop <= start:
             continue
-        if run.pk is None:
+        if run._state.adding:
             run.save()
         if item.to_ns > stop * job.window_ns:
-            PendingRange.objects.create(
-                job=job, from_ns=stop * job.window_ns, to_ns=item.to_ns, not_before=item.not_before
-            )
+            # One ns past the border, or it would stand for the window before it again.
+            rest = stop * job.window_ns + 1
+            PendingRange.objects.create(job=job, from_ns=rest, to_ns=item.to_ns, not_before=item.not_before)
             item.to_ns = stop * job.window_ns - 1
         item.run = run
         item.save(update_fields=["run", "to_ns"])
@@ -143,6 +143,14 @@ def _union(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         else:
             merged.append((start, stop))
     return tuple(merged)
+
+
+def release_runs_of(worker: str) -> int:
+    """Give back what an earlier process of this worker left unfinished; the worker calls it when it starts."""
+    left = list(Run.objects.filter(state=RunState.RUNNING, worker=worker))
+    for run in left:
+        fail_run(run, "the worker was restarted")
+    return len(left)
 
 
 def keep_alive(run: Run) -> None:

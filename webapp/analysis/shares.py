@@ -95,9 +95,9 @@ def activity_shares(job: Job, cover: Coverage) -> list[Share]:
     rows = _grouped(
         job,
         cover,
-        ("ord - 1",),
+        ("part.ord - 1",),
         "unnest(activity_cp, activity_conventional) WITH ORDINALITY AS part(cp, conventional, ord)",
-        "part.ord BETWEEN 2 AND %d" % TYPE_COUNT,
+        f"part.ord BETWEEN 2 AND {TYPE_COUNT}",
     )
     return sorted((s for s in rows if s.cp or s.conventional), key=lambda share: share.key)
 
@@ -164,4 +164,6 @@ def _grouped(job: Job, cover: Coverage, keys: tuple[str, ...], part: str, condit
 def _share(key: tuple[int, ...], cp: Matrix, conventional: Matrix, weight_ns: Matrix) -> Share:
     whole = float(weight_ns.sum())
     weights = np.where(weight_ns > 0, weight_ns, np.nan)
-    return Share(key, float(cp.sum()) / whole, float(conventional.sum()) / whole, cp / weights, conventional / weights)
+    return Share(
+        key, float(cp.sum()) / whole, float(conventional.sum()) / whole, cp / weights, conventional / weights
+    )

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import redis
 from django.conf import settings
@@ -32,8 +33,8 @@ def healthz(request: HttpRequest) -> HttpResponse:
 def readyz(request: HttpRequest) -> HttpResponse:
     """200 once database, broker, workers and the warm Spark session are there; 503 says what is missing."""
     checks = {"database": _guarded(_database), "broker": _guarded(_broker)}
-    for name, what in PROCESSES.items():
-        checks[name] = _guarded(lambda name=name, what=what: _process(name, what))
+    for name in PROCESSES:
+        checks[name] = _guarded(partial(_process, name))
     ready = all(check.ok for check in checks.values())
     body = {
         "status": "ready" if ready else "not ready",
@@ -69,7 +70,8 @@ def _broker() -> Check:
     return Check(True, "reachable")
 
 
-def _process(name: str, what: str) -> Check:
+def _process(name: str) -> Check:
+    what = PROCESSES[name]
     with _client() as client:
         seen = client.get(HEARTBEAT_KEY.format(name=name))
     if seen is None:

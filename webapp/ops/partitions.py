@@ -24,7 +24,9 @@ def ensure_days(table: str, times_ns: Iterable[int]) -> None:
     """
     days = sorted({time_ns // DAY_NS for time_ns in times_ns})
     if len(days) > MAX_DAYS_A_WRITE:
-        raise TooManyDaysError(f"times spread over {len(days)} days; at most {MAX_DAYS_A_WRITE} in one delivery")
+        raise TooManyDaysError(
+            f"times spread over {len(days)} days; at most {MAX_DAYS_A_WRITE} in one delivery"
+        )
     with connection.cursor() as cursor:
         wanted = {_name(table, day): day for day in days}
         cursor.execute(

@@ -36,10 +36,14 @@ class Segment(models.Model):
 
 
 class OpenHalves(models.Model):
-    """Message ends whose other end has not been reported yet, within the job's gap horizon."""
+    """Message ends that may still find another end, within the job's gap horizon.
+
+    ``met`` are those of them that already have one: a message may have several receivers.
+    """
 
     job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="open_halves")
     halves = models.JSONField(default=list)
+    met = models.JSONField(default=list)
 
 
 class Series(models.Model):
@@ -62,7 +66,6 @@ class MetricSample(models.Model):
     value = models.FloatField()
 
     class Meta:
-        managed = False
         db_table = "telemetry_metricsample"
 
 

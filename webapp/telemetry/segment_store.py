@@ -1,10 +1,9 @@
 """The one seam between segments and where their bytes lie: PostgreSQL today."""
 
-from webapp.jobs.models import Job
-from webapp.telemetry.models import Batch, Segment
-
 from analytics.model import segments
 from analytics.model.trace import Records
+from webapp.jobs.models import Job
+from webapp.telemetry.models import Batch, Segment
 
 
 def put(job: Job, batch: Batch, records: Records) -> Segment:

@@ -10,7 +10,7 @@ import numpy as np
 from django.db import connection, transaction
 from django.utils import timezone
 
-from analytics.decode.halves import match_halves, messages_of
+from analytics.decode.halves import match_halves, message_rows, to_carry, unmatched_diagnostics
 from analytics.model.diagnostics import Diagnostic
 from analytics.model.metrics import Annotation as AnnotationValue
 from analytics.model.metrics import MetricSample as MetricValue
@@ -104,20 +104,16 @@ def _match(
         return Records.of([]), ()
     store, _ = OpenHalves.objects.get_or_create(job=job)
     carried = [HalfMessage(**half) for half in store.halves]
-    matched, unmatched, diagnostics = match_halves([*carried, *fresh])
-    known = set(carried)
-    new = [pair for pair in matched if not (pair[0] in known and pair[1] in known)]
+    met = {HalfMessage(**half) for half in store.met}
+    pairs, unmatched, diagnostics = match_halves([*carried, *fresh])
     horizon = max(latest_ns or 0, job.last_ns or 0) - job.gap_horizon_ns
-    # A matched send may still meet further receivers (broadcast), so sends stay until the horizon passes.
-    keep = [*unmatched, *dict.fromkeys(sent for sent, _ in matched), *(received for _, received in matched)]
-    store.halves = [asdict(half) for half in dict.fromkeys(keep) if half.at_ns >= horizon]
-    store.save(update_fields=["halves"])
-    lost = [half for half in unmatched if half.at_ns < horizon]
-    found = list(diagnostics)
-    if lost:
-        example = f"worker {lost[0].worker} at {lost[0].at_ns} ns, correlation {lost[0].correlation}"
-        found.append(Diagnostic("unmatched_message_half", len(lost), example))
-    return messages_of(new), tuple(found)
+    keep = [half for half in to_carry(pairs, unmatched) if half.at_ns >= horizon]
+    met |= {sent for sent, _ in pairs}
+    store.halves = [asdict(half) for half in keep]
+    store.met = [asdict(half) for half in keep if half in met]
+    store.save(update_fields=["halves", "met"])
+    lost = unmatched_diagnostics(half for half in unmatched if half.at_ns < horizon and half not in met)
+    return Records.of(message_rows(pairs)), (*diagnostics, *lost)
 
 
 def _mark(job: Job, records: Records) -> None:
@@ -142,7 +138,9 @@ def _store_metrics(job: Job, samples: Sequence[MetricValue]) -> None:
     keys = {(sample.name, sample.labels) for sample in samples}
     names = {name for name, _ in keys}
     ids = _series_ids(job, names)
-    fresh = [Series(job=job, name=name, labels=dict(labels)) for name, labels in keys if (name, labels) not in ids]
+    fresh = [
+        Series(job=job, name=name, labels=dict(labels)) for name, labels in keys if (name, labels) not in ids
+    ]
     if fresh:
         Series.objects.bulk_create(fresh, ignore_conflicts=True)
         ids = _series_ids(job, names)

@@ -1,0 +1,1 @@
+"""Analyses as Spark jobs: the only place that imports pyspark."""

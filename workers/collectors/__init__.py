@@ -1,0 +1,1 @@
+"""Reading sources that do not push: files that grow, endpoints that answer."""

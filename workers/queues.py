@@ -1,0 +1,13 @@
+"""All queues, and which task goes where."""
+
+from kombu import Queue
+
+DEFAULT = "default"
+INTERACTIVE = "interactive"
+SPARK = "spark"
+
+QUEUES = [Queue(DEFAULT), Queue(INTERACTIVE), Queue(SPARK)]
+ROUTES = {
+    "workers.tasks.analyse.*": {"queue": SPARK},
+    "workers.tasks.timeline.*": {"queue": INTERACTIVE},
+}

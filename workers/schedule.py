@@ -1,0 +1,21 @@
+"""What happens by itself, and how often. A tick nobody took in time expires; the next does its work."""
+
+from typing import Any
+
+SCHEDULE: dict[str, dict[str, Any]] = {
+    "analyse closed windows": {
+        "task": "workers.tasks.analyse.closed_windows",
+        "schedule": 0.5,
+        "options": {"expires": 1},
+    },
+    "poll sources": {
+        "task": "workers.tasks.collect.poll_sources",
+        "schedule": 1.0,
+        "options": {"expires": 2},
+    },
+    "show that beat and worker live": {
+        "task": "workers.tasks.pulse.pulse",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
+}
