@@ -56,3 +56,11 @@ def export(services: Services) -> None:
     os.environ["WEIR_HOME"] = str(services.home)
     os.environ["DATABASE_URL"] = services.postgres_url
     os.environ["REDIS_URL"] = services.valkey_url
+
+
+def fresh_environment(home: Path, **more: str) -> dict[str, str]:
+    """An environment in which Weir brings its own servers, on the given state directory."""
+    ours = {"DATABASE_URL", "REDIS_URL", "WEIR_HOME"}
+    return (
+        {key: value for key, value in os.environ.items() if key not in ours} | {"WEIR_HOME": str(home)} | more
+    )

@@ -65,9 +65,10 @@ class Supervisor:
 
     def run(self) -> int:
         """Start, watch, stop. Returns the exit status: 0 after an orderly stop, 1 after a failure."""
-        for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(sign) is not signal.SIG_IGN:  # nohup stays nohup
-                signal.signal(sign, self._on_signal)
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(sign, self._on_signal)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup stays nohup
+            signal.signal(signal.SIGHUP, self._on_signal)
         lock = StateLock(self._settings.home / "weir.lock", self._settings.home)
         try:
             check_port(self._settings.port)
