@@ -114,8 +114,8 @@ class SparkEventLogDecoder:
             "delay_share": self._delay_share,
             "application": asdict(self.application),
             "executors": {name: executor.state() for name, executor in self._executors.items()},
-            "ended": self._ended,
-            "fetching": self._fetching,
+            "ended": list(self._ended),
+            "fetching": list(self._fetching),
             "driver": self._driver.state(),
             "stages": asdict(self._stages),
         }

@@ -71,8 +71,11 @@ def _label(info: Event) -> str:
     for scope in map(_scope, rdds):
         if scope and (not steps or steps[-1] != scope):
             steps.append(scope)
-    telling = [step for step in steps if step not in _PLUMBING]
-    telling = [step for n, step in enumerate(telling) if n == 0 or telling[n - 1] != step] or steps[:1]
+    # Plumbing says nothing, but Exchange → WholeStageCodegen → Exchange is more than one exchange.
+    around = zip(["", *steps], steps, [*steps[1:], ""], strict=False)
+    telling = [step for before, step, after in around if step not in _PLUMBING or before == after] or steps[
+        :1
+    ]
     if len(telling) > MAX_STEPS:
         telling = [*telling[: MAX_STEPS - 2], "…", telling[-1]]
     return (
