@@ -18,6 +18,7 @@ from analytics.spark.session import create_session, warm_up
 from analytics.spark.sources import PostgresSegments
 from webapp.analysis.services import release_runs_of
 from webapp.ops.health import beat
+from webapp.telemetry import segment_store
 
 logger = logging.getLogger(__name__)
 
@@ -61,4 +62,4 @@ def _pulse() -> None:
 
 def segments() -> PostgresSegments:
     """Where Spark's Python workers read segments."""
-    return PostgresSegments(settings.DATABASE_URL)
+    return PostgresSegments(segment_store.address())

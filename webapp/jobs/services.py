@@ -48,9 +48,12 @@ def number_names(
             born = reported.alive_from_ns if reported.alive_from_ns is not None else added_at
             row = Worker(job=job, number=len(known), name=name, host=reported.host, alive_from_ns=born)
             known[name] = row
-        elif reported.alive_from_ns is not None:
-            row.alive_from_ns = reported.alive_from_ns
-        if reported.alive_until_ns is not None:
+        if reported.alive_from_ns is not None:
+            # A restarted application brings workers of the same name: their lives become one.
+            born = row.alive_from_ns
+            row.alive_from_ns = reported.alive_from_ns if born is None else min(born, reported.alive_from_ns)
+            row.alive_until_ns = reported.alive_until_ns
+        elif reported.alive_until_ns is not None:
             row.alive_until_ns = reported.alive_until_ns
     _refuse_above_limit(job, "workers", len(known))
     seen = [known[worker.name] for worker in workers]

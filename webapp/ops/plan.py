@@ -70,7 +70,7 @@ def preparations(settings: RunSettings) -> list[tuple[str, ChildSpec]]:
         ("creating the first administrator", _manage("bootstrap")),
     ]
     if settings.demo:
-        follow = _manage("add_source", "spark-event-log", str(settings.demo_log_dir), "--job-from-log")
+        follow = _manage("add_source", "spark-event-log-directory", str(settings.demo_log_dir))
         steps.append(("following the demo stream's event log", follow))
     return steps
 
@@ -80,7 +80,9 @@ def children(settings: RunSettings) -> list[ChildSpec]:
     specs = [
         ChildSpec("web", _gunicorn(settings)),
         ChildSpec(
-            "worker", _celery("worker", "-n", "worker@%h", "-Q", "default,interactive", "--concurrency", "2")
+            "worker",
+            # Threads: one process keeps the open logs and the compiled kernel for all its tasks.
+            _celery("worker", "-n", "worker@%h", "-Q", "default,interactive", "--pool", "threads", "-c", "4"),
         ),
         ChildSpec(
             "spark",

@@ -64,8 +64,8 @@ def save_poll(
         before = json.dumps(source.state, sort_keys=True)
         store_batch(source.job, batch, digest_of("poll", source.location, before))
         source.data_at = now
-    if source.job is not None and finished:
-        Job.objects.filter(pk=source.job.pk).update(finished=True)
+    if source.job is not None and (finished or not empty):
+        Job.objects.filter(pk=source.job.pk).update(finished=finished)
     source.state, source.polled_at, source.finished, source.error = state, now, finished, ""
     source.save()
     return source.job
@@ -74,3 +74,8 @@ def save_poll(
 def poll_failed(source_id: int, error: str) -> None:
     """Keep why a source could not be read; its position stays, so nothing is lost."""
     Source.objects.filter(pk=source_id).update(polled_at=timezone.now(), error=error[:1000])
+
+
+def location(source_id: int) -> str:
+    """Where a source is."""
+    return Source.objects.values_list("location", flat=True).get(pk=source_id)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from celery import shared_task
-from django.conf import settings
 
 from analytics.critical_path import window_edges
 from analytics.model import edges
@@ -13,6 +12,7 @@ from analytics.spark.lifetimes import alive
 from analytics.spark.sources import PostgresSegments
 from webapp.analysis import timelines
 from webapp.analysis.models import Timeline
+from webapp.telemetry import segment_store
 
 
 @shared_task
@@ -27,7 +27,7 @@ def compute(timeline_id: int) -> None:
 
 
 def _edges(row: Timeline) -> bytes:
-    job, source = row.job, PostgresSegments(settings.DATABASE_URL)
+    job, source = row.job, PostgresSegments(segment_store.address())
     if job.first_ns is None or job.last_ns is None:
         raise LookupError("the job has no records")
     bounds = job.first_ns, job.last_ns
