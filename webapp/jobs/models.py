@@ -53,8 +53,8 @@ class Worker(models.Model):
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="workers")
     number = models.IntegerField()
-    name = models.CharField(max_length=200)
-    host = models.CharField(max_length=200, blank=True)
+    name = models.CharField(max_length=500)
+    host = models.CharField(max_length=500, blank=True)
     alive_from_ns = models.BigIntegerField(null=True)
     alive_until_ns = models.BigIntegerField(null=True)
     last_ns = models.BigIntegerField(null=True)

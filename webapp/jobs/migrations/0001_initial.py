@@ -49,8 +49,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.IntegerField()),
-                ('name', models.CharField(max_length=200)),
-                ('host', models.CharField(blank=True, max_length=200)),
+                ('name', models.CharField(max_length=500)),
+                ('host', models.CharField(blank=True, max_length=500)),
                 ('alive_from_ns', models.BigIntegerField(null=True)),
                 ('alive_until_ns', models.BigIntegerField(null=True)),
                 ('last_ns', models.BigIntegerField(null=True)),
