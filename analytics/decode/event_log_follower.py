@@ -159,7 +159,7 @@ class Follower:
     def _skip(self, file: _OpenPart, position: Position) -> None:
         """Read up to the position, making sure that it is still the same file."""
         self._head = b""
-        left = position["offset"]
+        left = position["head_bytes"] if file.seekable else position["offset"]
         while left > 0:
             chunk = file.read(min(CHUNK_BYTES, left))
             if not chunk:
@@ -167,6 +167,8 @@ class Follower:
             self._remember_head(chunk[:left])
             file.unread(chunk[left:])
             left -= len(chunk)
+        if file.seekable and not file.seek(position["offset"]):
+            raise LogReplacedError(f"{self.path}: shorter than when it was last read")
         if zlib.crc32(self._head[: position["head_bytes"]]) != position["head_crc"]:
             raise LogReplacedError(f"{self.path}: begins differently than when it was last read")
 
@@ -244,6 +246,16 @@ class _OpenPart:
             if not raw:
                 return b""
             self._pieces = self._unzip.feed(raw)
+
+    @property
+    def seekable(self) -> bool:
+        """Whether an offset can be gone to; a compressed file must be read up to it."""
+        return self._unzip is None
+
+    def seek(self, offset: int) -> bool:
+        """Go to this offset; False if the file is shorter."""
+        self._unread = b""
+        return self._raw.seek(offset) <= os.fstat(self._raw.fileno()).st_size
 
     def unread(self, chunk: bytes) -> None:
         """Give this back first at the next read."""
