@@ -11,6 +11,8 @@ from workers import queues
 from workers.schedule import SCHEDULE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "webapp.settings")
+# Django's system checks load all addresses, and with them the pages, which no worker needs.
+os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 django.setup()
 
 app = Celery("weir")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from celery import current_app
 from django.db import transaction
 from django.utils import timezone
 
 from webapp.analysis.models import Timeline, TimelineState, Window
 from webapp.jobs.models import Job
+from webapp.queue import enqueue
 
 TASK = "workers.tasks.timeline.compute"
 
@@ -29,7 +29,7 @@ def timeline(job: Job, start_ns: int) -> Timeline | None:
         if created or stale or lost:
             row.run_id, row.state, row.error = window.run_id, TimelineState.QUEUED, ""
             row.save()
-            transaction.on_commit(lambda: current_app.send_task(TASK, args=[row.pk], queue="interactive"))
+            transaction.on_commit(lambda: enqueue(TASK, row.pk, queue="interactive"))
     return row
 
 
