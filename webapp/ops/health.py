@@ -70,13 +70,18 @@ def _broker() -> Check:
     return Check(True, "reachable")
 
 
-def _process(name: str) -> Check:
-    what = PROCESSES[name]
+def sign_of_life(name: str) -> int | None:
+    """Seconds since process ``name`` last said that it is alive; None if that is too long ago, or never was."""
     with _client() as client:
         seen = client.get(HEARTBEAT_KEY.format(name=name))
-    if seen is None:
+    return None if seen is None else max(0, int(time.time()) - int(seen))
+
+
+def _process(name: str) -> Check:
+    what, age_s = PROCESSES[name], sign_of_life(name)
+    if age_s is None:
         return Check(False, f"{what}: no sign of life yet")
-    return Check(True, f"{what}: seen {max(0, int(time.time()) - int(seen))} s ago")
+    return Check(True, f"{what}: seen {age_s} s ago")
 
 
 def _client() -> redis.Redis:
