@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -106,3 +107,17 @@ def _shim(home: Path, directory: Path) -> Path:
     except OSError as error:
         raise NoJavaError(f"cannot write {target}: {error.strerror}") from error
     return directory
+
+
+def main(arguments: list[str]) -> int:
+    """``python -m analytics.spark.java STATE_DIR``: print the directory, or one line on stderr and exit 2."""
+    try:
+        sys.stdout.write(f"{java_home(Path(arguments[0]))}\n")
+    except NoJavaError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
