@@ -1,0 +1,133 @@
+// Mouse and keyboard: what a click on an element with data-set, data-act or a link does, and the keys.
+(function () {
+  "use strict";
+  const weir = window.weir;
+  const at = (id) => document.getElementById(id);
+
+  function instant(text) {
+    const found = /^\s*(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?\s*Z?\s*$/.exec(text || "");
+    if (!found) return null;
+    const zone = weir.query().get("zone") || "UTC";
+    const utc = new Date(found[1] + "T" + found[2] + (found[3] || ":00") + "Z");
+    if (isNaN(utc)) return null;
+    if (zone === "UTC") return utc;
+    const shown = new Date(utc.toLocaleString("en-US", { timeZone: zone }) + " UTC");
+    return new Date(utc.getTime() - (shown.getTime() - Math.floor(utc.getTime() / 1000) * 1000));
+  }
+
+  const acts = {
+    theme: () => weir.switchTheme(),
+    pause: () => weir.set({ live: weir.isPaused() ? null : "0" }),
+    help: () => weir.help(!weir.helpOpen),
+    "local-zone": () => weir.set({ zone: Intl.DateTimeFormat().resolvedOptions().timeZone }),
+    range: function () {
+      const from = instant(at("range-from").value);
+      const to = instant(at("range-to").value);
+      const wrong = !from || !to ? "Write both times as 2026-01-31 14:03:00." : from >= to ? "The range ends before it starts." : "";
+      at("range-error").textContent = wrong;
+      if (wrong) return true;
+      weir.set({ from: from.toISOString(), to: to.toISOString() });
+      return false;
+    },
+    table: (button) => swap(button),
+    csv: (button) => weir.csv(button.closest("section")),
+    png: (button) => weir.png(button.closest("section")),
+    next: () => weir.segment(1),
+    previous: () => weir.segment(-1),
+    "window-next": () => weir.neighbour(1),
+    "window-previous": () => weir.neighbour(-1),
+  };
+
+  function swap(button) {
+    const panel = button.closest("section");
+    const table = panel.classList.toggle("as-table");
+    button.setAttribute("aria-pressed", String(table));
+  }
+
+  weir.help = function (open) {
+    weir.helpOpen = open;
+    window.dash_clientside.set_props("help", { opened: open });
+    weir.live();
+  };
+
+  document.addEventListener("click", function (event) {
+    const inside = event.target.closest("details.popover");
+    document.querySelectorAll("details.popover[open]").forEach((open) => open !== inside && (open.open = false));
+    const button = event.target.closest("[data-set], [data-act]");
+    if (button) {
+      const stays = button.dataset.set ? weir.set(JSON.parse(button.dataset.set)) : (acts[button.dataset.act] || (() => {}))(button);
+      if (inside && !stays) inside.open = false;
+      return;
+    }
+    const plain = !event.defaultPrevented && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+    const link = event.target.closest("a[href^='/']");
+    if (link && plain && !link.target) {
+      const to = new URL(link.href);
+      event.preventDefault();
+      weir.go(to.pathname, Object.fromEntries(to.searchParams));
+      return;
+    }
+    const row = plain && event.target.closest("#jobs .ag-row[row-id]");
+    if (row) weir.go("/jobs/" + row.getAttribute("row-id"), {});
+  });
+
+  let typing;
+  document.addEventListener("input", function (event) {
+    if (event.target.id !== "search") return;
+    window.clearTimeout(typing);
+    typing = window.setTimeout(() => weir.set({ search: event.target.value }, true), 250);
+  });
+
+  let before = "";
+  function moveRow(by) {
+    const rows = [...document.querySelectorAll("#jobs .ag-row[row-id]")].sort((a, b) => a.getAttribute("row-index") - b.getAttribute("row-index"));
+    if (!rows.length) return;
+    const here = rows.findIndex((row) => row.contains(document.activeElement));
+    const row = rows[Math.min(rows.length - 1, Math.max(0, here < 0 ? 0 : here + by))];
+    const cell = row.querySelector(".ag-cell");
+    if (cell) cell.focus();
+  }
+
+  const keys = {
+    "?": () => weir.help(!weir.helpOpen),
+    "/": () => at("search") && at("search").focus(),
+    j: () => moveRow(1),
+    k: () => moveRow(-1),
+    n: () => weir.segment(1),
+    p: () => weir.segment(-1),
+    "]": () => weir.neighbour(1),
+    "[": () => weir.neighbour(-1),
+  };
+
+  document.addEventListener("keydown", function (event) {
+    if (event.key === "Escape") return escape();
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
+    const row = event.key === "Enter" && event.target.closest("#jobs .ag-row[row-id]");
+    if (row) return weir.go("/jobs/" + row.getAttribute("row-id"), {});
+    if (before === "g" && event.key === "o") weir.go("/", {});
+    else if (keys[event.key]) {
+      event.preventDefault();
+      keys[event.key]();
+    }
+    before = event.key;
+  });
+
+  function escape() {
+    const open = document.querySelector("details.popover[open]");
+    if (open) {
+      open.open = false;
+      open.querySelector("summary").focus();
+    } else if (weir.helpOpen) weir.help(false);
+    else if (weir.query().has("segment")) weir.set({ segment: null });
+    else if (document.activeElement && document.activeElement.id === "search") document.activeElement.blur();
+  }
+
+  // Mantine closes its dialog by itself; the ticks must go on then.
+  new MutationObserver(function () {
+    if (weir.helpOpen && weir.helpShown && !document.querySelector(".mantine-Modal-content")) {
+      weir.helpOpen = false;
+      weir.live();
+    }
+    weir.helpShown = Boolean(document.querySelector(".mantine-Modal-content"));
+  }).observe(document.documentElement, { childList: true, subtree: true });
+})();

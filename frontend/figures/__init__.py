@@ -1,0 +1,1 @@
+"""Charts as pure functions: values in, figure out."""

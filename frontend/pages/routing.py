@@ -1,0 +1,33 @@
+"""Which page an address means."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from dash import Dash, Input, Output
+
+from frontend.components import states
+from frontend.pages import job, overview
+from frontend.request import actor
+from webapp.analysis import selectors
+
+JOB = re.compile(r"^/jobs/(\d{1,18})/?$")
+
+
+def register(app: Dash) -> None:
+    """The callback that draws the page of an address."""
+    app.callback(Output("page", "children"), Input("route", "data"), prevent_initial_call=True)(draw)
+
+
+def draw(route: dict[str, str]) -> Any:
+    """The page, with skeletons where its values will come."""
+    path = route["path"]
+    if path == "/":
+        return overview.layout()
+    if found := JOB.match(path):
+        known = selectors.job(actor(), int(found[1]))
+        if known is not None:
+            return job.layout(known, route["tab"])
+        return states.not_found(f"There is no job {found[1]}, or you may not see it.")
+    return states.not_found(f"There is no page {path}.")

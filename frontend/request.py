@@ -1,0 +1,23 @@
+"""Who asks: what the Django view put into the request before it handed it to Dash."""
+
+from typing import cast
+
+import flask
+from django.contrib.auth.models import AnonymousUser
+
+from webapp.jobs.policies import Actor
+
+ACTOR = "weir.actor"
+CSRF_TOKEN = "weir.csrf_token"
+
+
+def actor() -> Actor:
+    """The person behind the current callback; nobody outside a request."""
+    if not flask.has_request_context():
+        return AnonymousUser()
+    return cast(Actor, flask.request.environ.get(ACTOR) or AnonymousUser())
+
+
+def csrf_token() -> str:
+    """The token a form of the current page must send; "" outside a request."""
+    return str(flask.request.environ.get(CSRF_TOKEN, "")) if flask.has_request_context() else ""
