@@ -73,17 +73,17 @@ def advance(n: int, t: Timelines, begin: int, end: int, cut: Cut) -> None:
 def vertex_of(t: Timelines, cut: Cut, w: int, j: int) -> int:
     """The vertex at which the stretch after worker w's j-th node begins; below ``t.offset[w]`` if it has none."""
     if j == 0:
-        return cut.first[w] - 1
+        return int(cut.first[w] - 1)
     station = cut.station_first[w] + j - 1
-    return t.station_vertex[station] if station < cut.station_stop[w] else cut.stop[w]
+    return int(t.station_vertex[station]) if station < cut.station_stop[w] else int(cut.stop[w])
 
 
 @kernel
 def node_of(cut: Cut, w: int, station: int) -> int:
     """The node that a station of worker w falls on."""
     if station < cut.station_first[w]:
-        return cut.offset[w]
-    return cut.offset[w] + 1 + min(station, cut.station_stop[w]) - cut.station_first[w]
+        return int(cut.offset[w])
+    return int(cut.offset[w] + 1 + min(station, cut.station_stop[w]) - cut.station_first[w])
 
 
 @kernel
@@ -104,8 +104,8 @@ def is_inside(g: Grouped, m: int, begin: int, end: int) -> bool:
     """Whether message ``m`` has a projection: it overlaps the window, or took no time within or on its border."""
     sent, received = g.msg_sent[m], g.msg_received[m]
     if sent == received:
-        return begin <= sent <= end and g.msg_src[m] != g.msg_dst[m]
-    return min(sent, received) < end and max(sent, received) > begin
+        return bool(begin <= sent <= end and g.msg_src[m] != g.msg_dst[m])
+    return bool(min(sent, received) < end and max(sent, received) > begin)
 
 
 @kernel

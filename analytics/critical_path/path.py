@@ -1,7 +1,7 @@
 """Every edge of one window, and its representative critical path.
 
-The path is walked back from the end vertex that most paths reach (ties: the lower worker) over the in-edge that most
-paths use: among in-edges of one vertex that is the one whose source most paths reach. Ties go to the lower
+The path is walked back from the end vertex that most paths reach (ties: the lower worker) over the in-edge that
+most paths use: among in-edges of one vertex that is the one whose source most paths reach. Ties go to the lower
 worker, then to the local edge, then to the message sent last, then to the lower (type, operator).
 """
 
@@ -186,10 +186,9 @@ def window_edges(
     )  # fmt: skip
     keys = (e.operator, e.type, e.dst_ns, e.dst, e.src_ns, e.src)
     order = np.lexsort((*(key[:size] for key in keys), np.arange(size) >= local))
-    src, src_ns, dst, dst_ns, kind, operator, part, on_path = (column[order] for column in e)
-    cp = part * (dst_ns - src_ns) / max(end - begin, 1)
-    return (
-        summary,
-        WindowEdges(src, src_ns, dst, dst_ns, kind, operator, cp, part, on_path),
-        list(merge(graph.diagnostics)),
-    )
+    part = e.share[order]
+    edges = WindowEdges(
+        e.src[order], e.src_ns[order], e.dst[order], e.dst_ns[order], e.type[order], e.operator[order],
+        part * (e.dst_ns - e.src_ns)[order] / max(end - begin, 1), part, e.on_path[order],
+    )  # fmt: skip
+    return summary, edges, list(merge(graph.diagnostics))

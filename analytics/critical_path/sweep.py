@@ -8,7 +8,6 @@ whole nanoseconds.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.critical_path.counts import (
     PathCounts,
@@ -45,7 +44,7 @@ from analytics.critical_path.totals import (
     room_for,
     sorted_touched,
 )
-from analytics.model.activity import TYPE_COUNT, ActivityType
+from analytics.model.activity import TYPE_COUNT
 from analytics.model.results import Float64
 from analytics.model.trace import Int32, Int64, UInt8
 
@@ -53,7 +52,6 @@ FINE, NO_PATH, SKEWED, CYCLIC, REVIVED, NO_LIFE = range(6)
 """What the sweep found in a window. ``Swept.facts`` holds it, and after it what the reason needs to say."""
 
 FACTS = 12
-_UNKNOWN, _WAITING = int(ActivityType.UNKNOWN), int(ActivityType.WAITING)
 
 
 class Inside(NamedTuple):

@@ -123,7 +123,9 @@ def _participation(edges, ts: int, te: int) -> dict[int, float]:
     return sums
 
 
-def _timed(records: Records, workers: int, windows: Windows, repeats: int) -> tuple[float, list[WindowSummary]]:
+def _timed(
+    records: Records, workers: int, windows: Windows, repeats: int
+) -> tuple[float, list[WindowSummary]]:
     born, died = default_lifetimes(records, workers)
     best = float("inf")
     for _ in range(repeats):

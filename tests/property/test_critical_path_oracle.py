@@ -99,9 +99,7 @@ def assert_path_is_critical(edges, ts, te, status) -> None:
     if status != "ok":
         assert not len(chosen)
         return
-    steps = [
-        ((edges.src[i], edges.src_ns[i]), (edges.dst[i], edges.dst_ns[i])) for i in chosen
-    ]
+    steps = [((edges.src[i], edges.src_ns[i]), (edges.dst[i], edges.dst_ns[i])) for i in chosen]
     assert all(edges.type[i] != oracle.WAITING and edges.share[i] > 0 for i in chosen)
     assert int((edges.dst_ns - edges.src_ns)[chosen].sum()) == te - ts
     sources, targets = {a for a, _ in steps}, {b for _, b in steps}
