@@ -124,7 +124,8 @@ def find_java(home: Path, environment: Mapping[str, str]) -> str:
         [sys.executable, "-m", "analytics.spark.java", str(home)],
         cwd=CHECKOUT, env=dict(environment), capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if answer.returncode != 0:
+    path = answer.stdout.strip()
+    if answer.returncode != 0 or not path:
         lines = [line for line in answer.stderr.splitlines() if line.strip()]
         raise StartError(lines[-1] if lines else f"looking for Java failed with status {answer.returncode}")
-    return answer.stdout.strip().splitlines()[-1]
+    return path
