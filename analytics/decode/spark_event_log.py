@@ -244,8 +244,8 @@ class SparkEventLogDecoder:
             self._batch.oddities.add("duplicate_task_start", f"{self._at}: task {task_id}")
             return
         executor.launch(task_id, launch_ms)
-        operator = self._stages.of(whole(event, "Stage ID"))
-        self._driver.add(Stamp.LAUNCHED, launch_ms, task_id, operator, self._batch)
+        self._stages.task_started(task_id, whole(event, "Stage ID"))
+        self._driver.add(Stamp.LAUNCHED, launch_ms, task_id, self._stages.of_task(task_id), self._batch)
 
     def _executor(self, name: str) -> Executor:
         if name not in self._executors:
@@ -261,8 +261,7 @@ class SparkEventLogDecoder:
         if task_id is None or at_ms is None or task_id in self._fetching or task_id in self._ended:
             return
         self._fetching = _remember(self._fetching, task_id)
-        operator = self._stages.of(whole(event, "Stage ID"))
-        self._driver.add(Stamp.RETURNED, at_ms, task_id, operator, self._batch)
+        self._driver.add(Stamp.RETURNED, at_ms, task_id, self._stages.of_task(task_id), self._batch)
 
     def _task_end(self, event: Event) -> None:
         oddities, at = self._batch.oddities, self._at
@@ -285,6 +284,7 @@ class SparkEventLogDecoder:
             executor.launch(task.task_id, task.launch_ms)
             self._driver.add(Stamp.LAUNCHED, task.launch_ms, task.task_id, operator, self._batch)
         self._stamp_return(task)
+        self._stages.task_ended(task.task_id)
         self._ended = _remember(self._ended, task.task_id)
         for slot in executor.end(task, oddities):
             self._emit(executor, slot)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
@@ -18,6 +19,7 @@ MAX_STEPS = 6
 MAX_NAME_CHARS = 160
 REMEMBERED_STAGES = 1_024
 REMEMBERED_BATCHES = 32
+REMEMBERED_TASKS = 16_384
 
 _NUMBERED = re.compile(r" \(\d+\)$")
 _PLUMBING = frozenset({"WholeStageCodegen", "InputAdapter", "ColumnarToRow", "AQEShuffleRead"})
@@ -25,9 +27,13 @@ _PLUMBING = frozenset({"WholeStageCodegen", "InputAdapter", "ColumnarToRow", "AQ
 
 @dataclass
 class StageNames:
-    """Names of the stages seen lately. JSON values only, so that it is its own state."""
+    """Names of the stages seen lately, and the stages of the tasks that run.
+
+    JSON values only, so that it is its own state.
+    """
 
     names: dict[str, str] = field(default_factory=dict)
+    tasks: dict[str, int | None] = field(default_factory=dict)
     used: dict[str, dict[str, int]] = field(default_factory=dict)
     queries: dict[str, str] = field(default_factory=dict)
 
@@ -51,6 +57,19 @@ class StageNames:
         self.names[str(stage)] = f"{label} [{self.queries[query]}]" if query in self.queries else label
         _forget(self.names, REMEMBERED_STAGES)
         _forget(self.used, REMEMBERED_BATCHES)
+
+    def task_started(self, task: int, stage: int | None) -> None:
+        """Remember a task's stage: the event that its result is being fetched does not say it."""
+        self.tasks[str(task)] = stage
+        _forget(self.tasks, REMEMBERED_TASKS)
+
+    def task_ended(self, task: int) -> None:
+        """Forget a task's stage."""
+        self.tasks.pop(str(task), None)
+
+    def of_task(self, task: int) -> str:
+        """The name of a running task's stage."""
+        return self.of(self.tasks.get(str(task)))
 
     def of(self, stage: int | None) -> str:
         """The stage's name, or its number if it was never announced."""
@@ -92,6 +111,6 @@ def _scope(rdd: Event) -> str:
     return _NUMBERED.sub("", text(scope, "name")) if isinstance(scope, dict) else ""
 
 
-def _forget(remembered: dict[str, object] | dict[str, str] | dict[str, dict[str, int]], keep: int) -> None:
+def _forget(remembered: dict[str, Any], keep: int) -> None:
     while len(remembered) > keep:
         del remembered[next(iter(remembered))]

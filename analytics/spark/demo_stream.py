@@ -26,10 +26,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from analytics.spark.java import NoJavaError, java_home
 
 APPLICATION = "ad-events"
-ROWS_PER_S = 250
+ROWS_PER_S = 300
 HOT_CAMPAIGN_RATIO = 0.6
 CAMPAIGNS = 24
-SCORING_STEPS = 1_000
+SCORING_STEPS = 2_000
 SHUFFLE_PARTITIONS = 3
 
 KEPT_LOG_FILES = 8
