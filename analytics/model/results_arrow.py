@@ -54,13 +54,19 @@ def to_batch(job_id: int, summaries: Iterable[WindowSummary]) -> pa.RecordBatch:
 
 
 def from_table(table: Any) -> list[tuple[int, WindowSummary]]:
-    """``(job id, summary)`` for every row of an Arrow table with ``RESULT_SCHEMA``."""
-    lists = {item.name: _DTYPE[item.type] for item in RESULT_SCHEMA if item.type in _DTYPE}
-    found = []
-    rows: list[dict[str, Any]] = table.to_pylist()
-    for row in rows:
-        job_id = row.pop("job_id")
-        arrays: dict[str, Any] = {name: np.array(row.pop(name), dtype) for name, dtype in lists.items()}
-        status = WindowStatus(row.pop("status"))
-        found.append((job_id, WindowSummary(status=status, **row, **arrays)))
-    return found
+    """``(job id, summary)`` for every row of an Arrow table with ``RESULT_SCHEMA``; arrays are views of it."""
+    columns: dict[str, list[Any]] = {}
+    for item in RESULT_SCHEMA:
+        column = table[item.name].combine_chunks()
+        columns[item.name] = _slices(column, _DTYPE[item.type]) if item.type in _DTYPE else column.to_pylist()
+    jobs = columns.pop("job_id")
+    columns["status"] = [WindowStatus(value) for value in columns["status"]]
+    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+    return [(job_id, WindowSummary(**row)) for job_id, row in zip(jobs, rows, strict=True)]
+
+
+def _slices(column: Any, dtype: Any) -> list[Any]:
+    """The lists of a list column as numpy views, without a Python object an element."""
+    offsets = column.offsets.to_numpy()
+    values = column.values.to_numpy().astype(dtype, copy=False)
+    return [values[start:stop] for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]

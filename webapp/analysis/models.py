@@ -62,7 +62,7 @@ class Window(models.Model):
     reason = models.TextField()
     log10_paths = models.FloatField()
     cp_total = models.FloatField()
-    record_count = models.IntegerField()
+    record_count = models.BigIntegerField()
     run_id = models.BigIntegerField()
     activity_cp = ArrayField(models.FloatField())
     activity_conventional = ArrayField(models.FloatField())

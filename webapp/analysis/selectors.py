@@ -13,7 +13,7 @@ from webapp.analysis.models import PendingRange, Run, RunState, Window
 from webapp.analysis.shares import Coverage, Share, Steps
 from webapp.jobs.models import Job
 from webapp.jobs.policies import Actor, visible_jobs
-from webapp.telemetry.models import MetricSample, Source
+from webapp.telemetry.models import Annotation, MetricSample, Source
 
 MINUTE_NS = 60_000_000_000
 HOUR_NS = 60 * MINUTE_NS
@@ -181,3 +181,24 @@ def window(job: Job, start_ns: int) -> Window | None:
 def newest_window_ns(job: Job) -> int | None:
     """Start of the newest analysed window."""
     return Window.objects.filter(job=job).order_by("-start_ns").values_list("start_ns", flat=True).first()
+
+
+def source_error(job: Job) -> str:
+    """Why a source of the job cannot be read, or ""."""
+    errors = Source.objects.filter(job=job).exclude(error="").values_list("error", flat=True)
+    return errors.first() or ""
+
+
+def ranges_waiting(job: Job) -> int:
+    """How many ranges of the job wait for analysis although they are due."""
+    return PendingRange.objects.filter(job=job, run__isnull=True, not_before__lte=timezone.now()).count()
+
+
+MAX_MARKS = 300
+
+
+def micro_batches(job: Job, from_ns: int, to_ns: int) -> list[tuple[int, str]]:
+    """Start (ns) and words of the micro-batches that began in the range; none if there are too many to draw."""
+    rows = Annotation.objects.filter(job=job, kind="micro_batch", start_ns__gte=from_ns, start_ns__lt=to_ns)
+    found = list(rows.order_by("start_ns").values_list("start_ns", "label")[: MAX_MARKS + 1])
+    return [] if len(found) > MAX_MARKS else found

@@ -13,6 +13,7 @@ from django.utils import timezone
 from analytics.model.results import WindowSummary
 from webapp.analysis.models import PendingRange, Run, RunState, Window
 from webapp.jobs.models import Job
+from webapp.ops import binary_copy
 from webapp.ops.partitions import ensure_days
 
 LEASE = timedelta(seconds=60)
@@ -221,10 +222,12 @@ def _insert_windows(run: Run, widths: dict[int, int], results: Sequence[tuple[in
     ensure_days(Window._meta.db_table, starts)
     with (
         connection.cursor() as cursor,
-        cursor.copy(f"COPY analysis_window ({', '.join(_COLUMNS)}) FROM STDIN") as copy,
+        cursor.copy(f"COPY analysis_window ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT binary)") as copy,
     ):
+        copy.write(binary_copy.HEADER)
         for start_ns, (job_id, summary) in zip(starts, results, strict=True):
             head = (job_id, start_ns, widths[job_id], summary.start_ns, summary.end_ns, summary.status.value)
             rest = (summary.reason, summary.log10_paths, summary.cp_total, summary.record_count, run.pk)
-            arrays = (getattr(summary, name).tolist() for name in _COLUMNS[len(head) + len(rest) :])
-            copy.write_row((*head, *rest, *arrays))
+            arrays = (getattr(summary, name) for name in _COLUMNS[len(head) + len(rest) :])
+            copy.write(binary_copy.row((*head, *rest, *arrays)))
+        copy.write(binary_copy.TRAILER)
