@@ -2,7 +2,8 @@
 
 A stage's number grows with every micro-batch, so a chart by number would show nothing. Its name is made from
 the scopes of its RDDs, in the order they compute: ``MicroBatchScan → Exchange``. A stage of the same batch
-with the same name gets ``#2``; a named query's stages carry the query's name: ``… [counts]``.
+with the same name gets ``#2``; a named query's stages carry the query's name: ``… [counts]``. Outside of
+streaming the call site tells stages apart: ``parallelize · count at report.py:12``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ REMEMBERED_BATCHES = 32
 REMEMBERED_TASKS = 16_384
 
 _NUMBERED = re.compile(r" \(\d+\)$")
+_CALL_SITE = re.compile(r"([\w.$]{1,60}) at (?:\S*/)?([\w.-]{1,80}:[1-9]\d*)")
 _PLUMBING = frozenset({"WholeStageCodegen", "InputAdapter", "ColumnarToRow", "AQEShuffleRead"})
 
 
@@ -49,7 +51,7 @@ class StageNames:
         if stage is None or str(stage) in self.names:
             return
         query = text(properties, "sql.streaming.queryId")
-        label = _label(info)
+        label = _label(info) if query else _label(info) + _call_site(info)
         counts = self.used.setdefault(_batch(query, properties, stage), {})
         counts[label] = counts.get(label, 0) + 1
         if counts[label] > 1:
@@ -100,6 +102,12 @@ def _label(info: Event) -> str:
     return (
         " → ".join(telling)[:MAX_NAME_CHARS] or text(info, "Stage Name")[:MAX_NAME_CHARS] or "unnamed stage"
     )
+
+
+def _call_site(info: Event) -> str:
+    """Where a batch program asked for this stage, if Spark knows; queries are told apart by their names."""
+    match = _CALL_SITE.fullmatch(text(info, "Stage Name"))
+    return f" · {match[1]} at {match[2]}" if match else ""
 
 
 def _scope(rdd: Event) -> str:
