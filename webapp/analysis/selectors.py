@@ -8,10 +8,11 @@ from datetime import datetime
 from django.utils import timezone
 
 from analytics.model.activity import ActivityType
+from analytics.model.results import WindowStatus
 from webapp.analysis import shares
 from webapp.analysis.models import PendingRange, Run, RunState, Window
 from webapp.analysis.shares import Coverage, Share, Steps
-from webapp.jobs.models import Job
+from webapp.jobs.models import Job, Worker
 from webapp.jobs.policies import Actor, visible_jobs
 from webapp.telemetry.models import Annotation, MetricSample, Source
 
@@ -202,3 +203,26 @@ def micro_batches(job: Job, from_ns: int, to_ns: int) -> list[tuple[int, str]]:
     rows = Annotation.objects.filter(job=job, kind="micro_batch", start_ns__gte=from_ns, start_ns__lt=to_ns)
     found = list(rows.order_by("start_ns").values_list("start_ns", "label")[: MAX_MARKS + 1])
     return [] if len(found) > MAX_MARKS else found
+
+
+def nearest_window_ns(job: Job, at_ns: int | None) -> int | None:
+    """Start of the window with a result nearest to ``at_ns``: that one, else the next, else the last before.
+
+    Without ``at_ns`` the newest whose critical paths are known, else the newest of all.
+    """
+    windows = Window.objects.filter(job=job).values_list("start_ns", flat=True)
+    if at_ns is None:
+        found = windows.filter(status=WindowStatus.OK).order_by("-start_ns").first()
+    else:
+        found = windows.filter(start_ns__gte=at_ns).order_by("start_ns").first()
+    return found if found is not None else newest_window_ns(job)
+
+
+def workers(job: Job) -> list[Worker]:
+    """The workers of a job by number."""
+    return list(job.workers.order_by("number"))
+
+
+def operators(job: Job) -> dict[int, str]:
+    """The names of a job's operators by number."""
+    return dict(job.operators.values_list("number", "name"))

@@ -41,3 +41,11 @@ def store(timeline_id: int, run_id: int, payload: bytes) -> None:
 def fail(timeline_id: int, error: str) -> None:
     """Keep why a timeline could not be computed."""
     Timeline.objects.filter(pk=timeline_id).update(state=TimelineState.FAILED, error=error[:2000])
+
+
+def retry(job: Job, start_ns: int) -> None:
+    """Compute a timeline again that failed."""
+    failed = Timeline.objects.filter(job=job, start_ns=start_ns, state=TimelineState.FAILED)
+    for pk in failed.values_list("pk", flat=True):
+        failed.update(state=TimelineState.QUEUED, requested_at=timezone.now(), error="")
+        enqueue(TASK, pk, queue="interactive")
