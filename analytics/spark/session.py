@@ -32,6 +32,8 @@ def create_session(state_dir: Path, name: str = "weir") -> SparkSession:
     # Python workers on this machine find the analytics package where this process found it.
     root = str(Path(__file__).resolve().parents[2])
     os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH")) if p)
+    if "SPARK_MASTER" not in os.environ:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = (
         SparkSession.builder.master(os.environ.get("SPARK_MASTER", "local[*]"))
         .appName(name)
