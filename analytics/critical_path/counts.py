@@ -219,8 +219,10 @@ def count_paths(n: int, graph: WindowGraph) -> PathCounts:
 
 
 @kernel
-def find_cycle(n: int, graph: WindowGraph, order: Int32, cycle: Int64) -> int:
-    """Write the workers of a cycle, in its direction, into ``cycle`` (as many as fit); returns one of its nodes.
+def find_cycle(n: int, graph: WindowGraph, order: Int32, cycle: Int64) -> tuple[int, int]:
+    """Write the workers of a cycle, in its direction, into ``cycle`` (as many as fit, then -1).
+
+    Returns the node of the first and how many there are.
 
     A node that was not reached waits for one that was not reached: going back along those ends in a circle.
     """
@@ -245,10 +247,10 @@ def find_cycle(n: int, graph: WindowGraph, order: Int32, cycle: Int64) -> int:
                     break
         v = before
     cycle[:] = -1
-    at = length - 1
-    for k in range(len(cycle)):
-        cycle[k] = np.searchsorted(graph.offset, trail[at], side="right") - 1
-        if trail[at] == v:
-            break
-        at -= 1
-    return int(v)
+    node = trail[length - 1]
+    size = 0
+    while size == 0 or trail[length - size] != v:
+        size += 1
+        if size <= len(cycle):
+            cycle[size - 1] = np.searchsorted(graph.offset, trail[length - size], side="right") - 1
+    return int(node), size

@@ -54,7 +54,12 @@ def _reason(kind: int, facts: list[int], begin_ns: int) -> str:
         )
     if kind == CYCLIC:
         circle = [worker for worker in facts[3:] if worker >= 0]
-        names = " to ".join(f"worker {worker}" for worker in [*circle, circle[0]])
+        if facts[2] > len(circle):
+            names = " to ".join(f"worker {worker}" for worker in circle) + f" and on ({facts[2]} in all)"
+        else:
+            least = circle.index(min(circle))
+            around = [*circle[least:], *circle[: least + 1]]
+            names = " to ".join(f"worker {worker}" for worker in around)
         return f"Messages sent and received in one instant, {facts[1]} ns, go in a circle: {names}."
     if kind == REVIVED:
         return (

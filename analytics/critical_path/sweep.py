@@ -153,7 +153,7 @@ def _furthest(
         base = cut.offset[w]
         for j in range(cut.offset[w + 1] - base - 1):
             v = vertex_of(t, cut, w, j)
-            if counts.forward[base + j] == 0.0 or v < t.offset[w]:
+            if counts.forward[base + j] == 0.0 or v < t.offset[w] or (j == 0 and t.label[v] == DEAD):
                 continue
             stop = vertex_of(t, cut, w, j + 1)
             while v < stop and not labels.blocked[t.label[v]]:
@@ -176,10 +176,13 @@ def judge(
         facts[4], facts[5] = g.msg_sent[m], g.msg_received[m]
         return
     if len(counts.order) < cut.offset[n]:
-        node = find_cycle(n, graph, counts.order, facts[3:])
+        node, facts[2] = find_cycle(n, graph, counts.order, facts[3:])
         w = facts[3]
-        v = vertex_of(t, cut, w, node - cut.offset[w])
-        facts[0], facts[1] = CYCLIC, min(max(t.time[max(v, 0)], begin), end)
+        facts[0], facts[1] = CYCLIC, begin
+        if node == cut.offset[w + 1] - 1:
+            facts[1] = end
+        elif node > cut.offset[w]:
+            facts[1] = t.time[vertex_of(t, cut, w, node - cut.offset[w])]
         return
     worker, when = first_revival(n, t, cut, begin, end, born, died)
     if worker >= 0:

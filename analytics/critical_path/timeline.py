@@ -193,7 +193,7 @@ def _sweep(
             else:
                 v = _gap_across_life(t, v, last, now, born, died, horizon, gap, labels.unknown)
                 t.revived[w] |= born <= died < now and (v == v_begin or t.label[v - 1] == DEAD)
-        if now < born or now > died:
+        if born <= died and (now < born or now > died):
             _count(tally, _OUTSIDE, w, now, 0)
         if j > j_begin:
             t.station_vertex[s] = v
