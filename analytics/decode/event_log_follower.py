@@ -19,6 +19,7 @@ from analytics.decode.event_log_files import Part, UnreadableLogError, from_the_
 from analytics.model.diagnostics import Diagnostic
 
 CHUNK_BYTES = 1 << 18
+LEAST_BYTES = 1 << 12
 DEFAULT_LIMIT_BYTES = 8 << 20
 MAX_LINE_BYTES = 64 << 20
 HEAD_BYTES = 4_096
@@ -89,7 +90,7 @@ class Follower:
         taken = 0
         try:
             while taken < limit_bytes and self._ready():
-                chunk = self._next_chunk()
+                chunk = self._next_chunk(min(CHUNK_BYTES, max(limit_bytes - taken, LEAST_BYTES)))
                 if chunk is None:
                     break
                 complete = self._split(chunk)
@@ -172,14 +173,14 @@ class Follower:
         if zlib.crc32(self._head[: position["head_bytes"]]) != position["head_crc"]:
             raise LogReplacedError(f"{self.path}: begins differently than when it was last read")
 
-    def _next_chunk(self) -> bytes | None:
+    def _next_chunk(self, size: int) -> bytes | None:
         """More bytes of the log, from the next file if there is one; None when there are none yet."""
         assert self._file is not None
         part = self._file.part
         # Look for a next file *before* reading to the end of this one: Spark closes a file before it opens
         # the next, so if there is one, what we read now is all.
         later = self._later(log_parts(self.path)) if part.number else []
-        chunk = self._file.read(CHUNK_BYTES)
+        chunk = self._file.read(size)
         if chunk:
             return chunk
         if self._file.replaced():

@@ -108,7 +108,7 @@ class SparkEventLogDecoder:
 
     def state(self) -> dict[str, Any]:
         """All the decoder must remember, as JSON values; for :meth:`restore`. Take it after ``feed``."""
-        return {
+        state = {
             "version": STATE_VERSION,
             "line": self._line,
             "delay_share": self._delay_share,
@@ -119,6 +119,8 @@ class SparkEventLogDecoder:
             "driver": self._driver.state(),
             "stages": asdict(self._stages),
         }
+        # Lists where we use tuples, and nothing shared with us: equal to what comes back from a database.
+        return dict(orjson.loads(orjson.dumps(state)))
 
     @classmethod
     def restore(cls, state: dict[str, Any]) -> SparkEventLogDecoder:
