@@ -65,7 +65,10 @@ def stylesheet() -> str:
     """All colours as CSS variables: ``--weir-card``, ``--weir-data-message`` …"""
     parts = []
     for theme, palette in _PALETTES.items():
-        named = {**palette.surfaces, **{kind.label.replace("_", "-"): c for kind, c in palette.activities.items()}}
+        named = {
+            **palette.surfaces,
+            **{kind.label.replace("_", "-"): c for kind, c in palette.activities.items()},
+        }
         body = "".join(f"--weir-{name}:{colour};" for name, colour in named.items())
         parts.append(f':root[data-mantine-color-scheme="{theme}"]{{color-scheme:{theme};{body}}}')
     return "".join(parts)

@@ -88,7 +88,10 @@ def _range_picker() -> Any:
     ]
     moments = [
         html.Label(
-            [word, dcc.Input(id=f"range-{key}", type="text", placeholder="2026-01-31 14:03:00", debounce=True)]
+            [
+                word,
+                dcc.Input(id=f"range-{key}", type="text", placeholder="2026-01-31 14:03:00", debounce=True),
+            ]
         )
         for key, word in (("from", "From"), ("to", "To"))
     ]
@@ -113,7 +116,10 @@ def _range_picker() -> Any:
                         [
                             _set("Times in UTC", {"zone": None}),
                             html.Button(
-                                "Times in my zone", className="item", **{"data-act": "local-zone"}, id="zone-local"
+                                "Times in my zone",
+                                className="item",
+                                **{"data-act": "local-zone"},
+                                id="zone-local",
                             ),
                         ],
                         className="items",
@@ -186,6 +192,4 @@ def register(app: Dash) -> None:
         Input("url", "pathname"),
         Input("url", "search"),
     )
-    app.clientside_callback(
-        ClientsideFunction("weir", "fresh"), Input("freshness", "data")
-    )
+    app.clientside_callback(ClientsideFunction("weir", "fresh"), Input("freshness", "data"))

@@ -13,6 +13,7 @@ RANGE_LABELS = {"5m": "5 min", "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h":
 DEFAULT_RANGE = "15m"
 REFRESH_MS = {"5m": 2000, "15m": 2000, "1h": 5000, "6h": 15_000, "24h": 60_000}
 TABS = ("limits", "timeline")
+ZONE_UTC = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class View:
     from_ns: int | None = None
     to_ns: int | None = None
     live: bool = True
-    zone: ZoneInfo = ZoneInfo("UTC")
+    zone: ZoneInfo = ZONE_UTC
     theme: str = "light"
     tab: str = "limits"
     window_ns: int | None = None
@@ -120,4 +121,4 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        return ZoneInfo("UTC")
+        return ZONE_UTC

@@ -43,7 +43,7 @@ class DriverTimeline:
 
     def add(self, kind: Stamp, at_ms: int, task_id: int, operator: str, batch: BatchBuilder) -> None:
         """Take a stamp, and put into the batch what has become certain."""
-        if at_ms < self.newest_ms - SLACK_MS:
+        if at_ms < max(self.newest_ms - SLACK_MS, self.reached_ms or 0):
             late_ms = self.newest_ms - at_ms
             batch.oddities.add("late_driver_stamp", f"task {task_id}: {kind.name.lower()} {late_ms} ms late")
             return

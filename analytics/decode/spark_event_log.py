@@ -197,7 +197,9 @@ class SparkEventLogDecoder:
 
     def _driver_worker(self) -> Worker:
         app = self.application
-        return Worker("driver", "", app.started_ns, app.ended_ns)
+        # Ends of tasks killed at the end come after the application's.
+        until_ns = max(app.ended_ns, self._driver.newest_ms * NS_PER_MS) if app.ended_ns is not None else None
+        return Worker("driver", "", app.started_ns, until_ns)
 
     def _executor_added(self, event: Event) -> None:
         info, name = mapping(event, "Executor Info"), text(event, "Executor ID")
@@ -299,6 +301,8 @@ class SparkEventLogDecoder:
             self._driver.add(Stamp.RETURNED, task.return_ms, task.task_id, task.operator, self._batch)
         if task.fetched_ms is not None:
             self._driver.add(Stamp.FETCHED, task.fetched_ms, task.task_id, task.operator, self._batch)
+        if self.application.finished:
+            self._driver.flush(self._batch)
 
     def _emit(self, executor: Executor, slot: Slot) -> None:
         """Put one task on its core's timeline, with the messages that started it and told its end."""
@@ -315,6 +319,8 @@ class SparkEventLogDecoder:
             if end_ns <= busy_until_ns:
                 return
         executor.busy_until_ns[slot.core] = end_ns
+        if executor.removed_ns is not None:
+            executor.removed_ns = max(executor.removed_ns, end_ns)
         driver, core = batch.worker(self._driver_worker()), batch.worker(executor.worker(slot.core))
         operator = batch.operator(task.operator)
         began_ns = max(start_ns, busy_until_ns)

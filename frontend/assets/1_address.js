@@ -88,7 +88,7 @@
         return window.dash_clientside.no_update;
       },
       chosen: function (start) {
-        if (start && !weir.query().has("window")) weir.set({ window: start }, true);
+        if (start && weir.query().get("tab") === "timeline" && weir.query().get("window") !== start) weir.set({ window: start }, true);
         return window.dash_clientside.no_update;
       },
     },

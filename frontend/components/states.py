@@ -15,9 +15,7 @@ def skeleton(height_px: int) -> Any:
 
 def empty(title: str, *explanation: Any) -> Any:
     """What would be here, and how to get it."""
-    return html.Div(
-        className="state", children=[html.H2(title), *(html.Div(part) for part in explanation)]
-    )
+    return html.Div(className="state", children=[html.H2(title), *(html.Div(part) for part in explanation)])
 
 
 def not_found(what: str) -> Any:

@@ -1,8 +1,99 @@
-"""One job."""
+"""One job: its head, the sentence, and the tabs."""
+
+from __future__ import annotations
+
+import json
 from typing import Any
-from dash import Dash, html
+
+import dash_mantine_components as dmc
+from dash import Dash, html, set_props
+from django.utils import timezone
+
+from frontend import freshness, words
+from frontend.components import sentence
+from frontend.pages import limits, timeline
+from frontend.state import View
+from webapp.analysis import selectors
+from webapp.analysis.selectors import Limits
 from webapp.jobs.models import Job
+
+TABS = (("limits", "Limits"), ("timeline", "Timeline"))
+LONG_RUN_S = 2.0
+SIGNS = {"live": "●", "finished": "✓", "quiet": "▲", "error": "✕"}
+
+
 def layout(job: Job, tab: str) -> Any:
-    return html.Div(html.H1(job.name))
+    """The page before its values come."""
+    body = timeline.layout() if tab == "timeline" else limits.layout()
+    return html.Div(
+        className="job",
+        children=[
+            html.Div(
+                className="page-head",
+                children=[
+                    html.H1(job.name, id="job-name", title=job.name),
+                    html.Span(job.get_engine_display(), className="muted"),
+                    html.Span("", id="job-state", className="state-word"),
+                ],
+            ),
+            html.P("…", id="sentence", className="sentence"),
+            html.Div(
+                className="completeness-row",
+                children=[
+                    html.Div("…", id="completeness", className="completeness"),
+                    html.Div(id="run-progress", className="run-progress"),
+                ],
+            ),
+            html.Nav(
+                [_tab(key, word, key == tab) for key, word in TABS],
+                className="view-tabs",
+                **{"aria-label": "Views of this job"},
+            ),
+            body,
+        ],
+    )
+
+
+def _tab(key: str, word: str, current: bool) -> Any:
+    changes = {"tab": None if key == "limits" else key, "segment": None}
+    mark = {"aria-current": "page"} if current else {}
+    return html.Button(
+        word, id=f"tab-{key}", className="view-tab", **{"data-set": json.dumps(changes)}, **mark
+    )
+
+
+def draw_head(found: Limits, view: View) -> None:
+    """From a callback: fill the head of the page and the stamp."""
+    job = found.job
+    error = selectors.source_error(job)
+    state = freshness.of(job, error)
+    set_props(
+        "job-state",
+        {
+            "children": f"{SIGNS[state.code]} {state.words}",
+            "title": error,
+            "className": f"state-word {state.code}",
+        },
+    )
+    set_props("sentence", {"children": sentence.sentence(found, view, selectors.newest_window_ns(job))})
+    since = selectors.waiting_since(job)
+    waiting_s = (timezone.now() - since).total_seconds() if since else 0.0
+    complete = sentence.completeness(found, view, selectors.ranges_waiting(job), waiting_s)
+    set_props("completeness", {"children": complete})
+    set_props("run-progress", {"children": _progress()})
+    silent = state.code in ("quiet", "error") and not view.is_absolute and job.last_received_at is not None
+    freshness.stamp(f"{job.name}: {state.words}" if silent else "")
+
+
+def _progress() -> Any:
+    """A bar while a long run is under way (a short one would only flicker)."""
+    now = selectors.progress()
+    if now is None or freshness.now_ns() / 1e9 - now.started_at.timestamp() < LONG_RUN_S:
+        return None
+    done = 100 * now.windows_done / max(1, now.windows_total)
+    text = f"analysing {now.windows_done:,} of {words.count(now.windows_total, 'window')}"
+    return [html.Span(text), dmc.Progress(value=done, size="sm", **{"aria-label": text})]
+
+
 def register(app: Dash) -> None:
-    """todo"""
+    """The head has no callbacks of its own: each tab's fills it."""

@@ -8,6 +8,7 @@ import dash_ag_grid as dag
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from django.utils import timezone
 
+from analytics.model.activity import ActivityType
 from frontend import freshness, words
 from frontend.components import states
 from frontend.request import actor
@@ -70,7 +71,6 @@ def _grid() -> Any:
         rowData=[],
         getRowId="params.data.id",
         defaultColDef={"sortable": True, "resizable": True, "suppressMovable": True},
-        columnSize="responsiveSizeToFit",
         dashGridOptions={
             "theme": {"function": f"themeQuartz.withParams({surface})"},
             "suppressColumnVirtualisation": True,
@@ -85,11 +85,11 @@ def _grid() -> Any:
 
 def columns(screen: str) -> list[dict[str, Any]]:
     """The table's columns; a narrow screen has the most important ones."""
-    right = {"type": "rightAligned", "cellClass": "number"}
+    right = {"type": "rightAligned", "cellClass": "number ag-right-aligned-cell"}
     every = [
         {"field": "name", "headerName": "Job", "cellRenderer": "JobLink", "minWidth": 110, "flex": 2},
-        {"field": "engine", "headerName": "Engine", "minWidth": 120, "flex": 1.4, "tooltipField": "engine"},
-        {"field": "fresh", "headerName": "Newest data", "cellRenderer": "Freshness", "minWidth": 130, "flex": 1.2},
+        {"field": "engine", "headerName": "Engine", "minWidth": 90, "flex": 0.8, "tooltipField": "engine_full"},
+        {"field": "fresh", "headerName": "Newest data", "cellRenderer": "Freshness", "minWidth": 160, "flex": 1.2},
         {"field": "limiter", "headerName": "Limited by", "cellRenderer": "Limiter", "minWidth": 120, "flex": 2.4},
         {"field": "cp", "headerName": "CP, %", "minWidth": 68, "flex": 0.6, **right},
         {"field": "spark", "headerName": "CP, last hour", "cellRenderer": "Sparkline", "minWidth": 136,
@@ -104,11 +104,17 @@ def row(job: JobRow) -> dict[str, Any]:
     """One line of the table."""
     state = freshness.of(job.job, job.source_error, timezone.now())
     limiter = job.limiter
-    named = "cannot tell yet" if limiter is None else words.activity(limiter.activity)
+    if limiter is None:
+        named = "cannot tell yet"
+    elif limiter.activity == ActivityType.UNKNOWN:
+        named = "cannot tell: unknown"
+    else:
+        named = words.activity(limiter.activity)
     return {
         "id": str(job.job.pk),
         "name": job.job.name,
-        "engine": job.job.get_engine_display(),
+        "engine": job.job.get_engine_display().split(" ")[0],
+        "engine_full": job.job.get_engine_display(),
         "fresh": state.words,
         "state": state.code,
         "problem": job.source_error,
@@ -126,7 +132,10 @@ def _percent(share: float | None) -> float | None:
 
 
 def _rank(line: dict[str, Any]) -> tuple[int, str]:
-    return (RANKS["unknown"] if line["state"] == "live" and not line["kind"] else RANKS[line["state"]], line["name"])
+    return (
+        RANKS["unknown"] if line["state"] == "live" and not line["kind"] else RANKS[line["state"]],
+        line["name"],
+    )
 
 
 def _matches(line: dict[str, Any], show: str) -> bool:
@@ -196,13 +205,13 @@ def _nothing(view: View, others: bool) -> Any:
                         html.Code("manage.py add_source spark-event-log-directory DIRECTORY"),
                     ]
                 ),
-                html.Li(
-                    ["Store a file of activities: ", html.Code("manage.py ingest FILE --job NAME")]
-                ),
+                html.Li(["Store a file of activities: ", html.Code("manage.py ingest FILE --job NAME")]),
                 html.Li(
                     [
                         "Only want an answer for a file? ",
-                        html.Code("python -m analytics critical-path FILE --format spark-event-log --window 1s"),
+                        html.Code(
+                            "python -m analytics critical-path FILE --format spark-event-log --window 1s"
+                        ),
                     ]
                 ),
             ]

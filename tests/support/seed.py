@@ -24,48 +24,57 @@ Row = tuple[int, int, int, int, int, int]
 
 
 def batch(first_second: int, seconds: int, cores: int = 4, tasks: int = 3) -> TraceBatch:
-    """A second is a micro-batch: the driver plans, every core splits and counts, core 1 four times as much.
+    """A second is a micro-batch: the driver plans, every core splits and counts, core 1 five times as long.
 
     ``tasks`` is how many tasks of each operator a core runs in a batch.
     """
-    rows = [row for s in range(first_second, first_second + seconds) for row in _second(s * SECOND_NS, cores, tasks)]
-    hosts = max(1, cores // 8)
-    workers = [Worker("driver", "host-0"), *(Worker(f"executor {1 + i % hosts} core {i}", f"host-{i % hosts}") for i in range(cores))]
     span = range(first_second, first_second + seconds)
+    rows = [row for second in span for row in _second(second * SECOND_NS, cores, tasks)]
+    hosts = max(1, cores // 8)
+    executors = [Worker(f"executor {1 + i % hosts} core {i}", f"host-{1 + i % hosts}") for i in range(cores)]
+    workers = [Worker("driver", "host-0"), *executors]
     return TraceBatch(
         Records.of(rows),
         workers=tuple(workers),
         operators=OPERATORS,
         metrics=tuple(
-            MetricSample("input_rows_per_s", (("source", "words"),), s * SECOND_NS, 880.0 + s % 40) for s in span
+            MetricSample("input_rows_per_s", (("source", "words"),), s * SECOND_NS, 880.0 + s % 40)
+            for s in span
         ),
         annotations=tuple(
-            Annotation("micro_batch", str(s), f"batch {s % 1000}", s * SECOND_NS, (s + 1) * SECOND_NS) for s in span
+            Annotation("micro_batch", str(s), f"batch {s % 1000}", s * SECOND_NS, (s + 1) * SECOND_NS)
+            for s in span
         ),
     )
 
 
 def _second(start: int, cores: int, tasks: int) -> Iterator[Row]:
-    plan_end = start + 60 * MS_NS
+    plan_end = last = start + 60 * MS_NS
     yield (T.SCHEDULING, 0, NONE, NONE, start, plan_end)
     for core in range(1, cores + 1):
         sent = plan_end + core * 200_000
         yield (T.SCHEDULING, 0, NONE, NONE, sent - 200_000, sent)
         at = sent + 2 * MS_NS
         yield (T.CONTROL_MESSAGE, 0, core, NONE, sent, at)
-        slow = 4 if core == 1 else 1
+        slow = 5 if core == 1 else 1
         for operator in (0, 1):
             for task in range(tasks):
-                parts = ((T.DESERIALIZATION, 4), (T.PROCESSING, 25 * slow + (start // SECOND_NS + core) % 7), (T.SERIALIZATION, 3))
-                for kind, length_ms in parts:
-                    end = at + length_ms * MS_NS // (tasks if kind != T.PROCESSING else max(1, tasks // 3))
+                busy_ms = (65 + 20 * operator) * slow + (start // SECOND_NS + core) % 7 * 8
+                for kind, length_ms in (
+                    (T.DESERIALIZATION, 12),
+                    (T.PROCESSING, busy_ms),
+                    (T.SERIALIZATION, 9),
+                ):
+                    end = at + length_ms * MS_NS // tasks
                     yield (kind, core, NONE, operator, at, end)
                     at = end
-                if operator == 0 and task == tasks - 1 and cores > 1:
-                    peer = core % cores + 1
+                if operator == 0 and task == tasks - 1 and 1 < core < cores:
+                    peer = core + 1
                     yield (T.DATA_MESSAGE, core, peer, operator, at, at + 8 * MS_NS)
         yield (T.CONTROL_MESSAGE, core, 0, NONE, at, at + 2 * MS_NS)
-    yield (T.SCHEDULING, 0, NONE, NONE, start + 990 * MS_NS, start + SECOND_NS)
+        last = max(last, at + 2 * MS_NS)
+    yield (T.WAITING, 0, NONE, NONE, plan_end + cores * 200_000, last)
+    yield (T.SCHEDULING, 0, NONE, NONE, last, start + SECOND_NS)
 
 
 def stream(job: Job, first_second: int, seconds: int, **shape: int) -> None:

@@ -43,6 +43,7 @@ def number_names(
     """
     added_at = first_seen_ns if job.first_ns is not None else None
     known = {worker.name: worker for worker in job.workers.all()}
+    lives = {worker.number: life(worker) for worker in known.values()}
     for name, reported in {worker.name: worker for worker in workers}.items():
         if (row := known.get(name)) is None:
             born = reported.alive_from_ns if reported.alive_from_ns is not None else added_at
@@ -57,8 +58,9 @@ def number_names(
             row.alive_until_ns = reported.alive_until_ns
     _refuse_above_limit(job, "workers", len(known))
     seen = [known[worker.name] for worker in workers]
+    changed = [row for row in set_of(seen) if row.pk and lives[row.number] != life(row)]
     Worker.objects.bulk_create([row for row in set_of(seen) if row.pk is None])
-    Worker.objects.bulk_update([row for row in set_of(seen) if row.pk], ["alive_from_ns", "alive_until_ns"])
+    Worker.objects.bulk_update(changed, ["alive_from_ns", "alive_until_ns"])
     known_operators = dict(job.operators.values_list("name", "number"))
     fresh = [name for name in dict.fromkeys(operators) if name not in known_operators]
     _refuse_above_limit(job, "operators", len(known_operators) + len(fresh))
@@ -69,6 +71,11 @@ def number_names(
         np.array([row.number for row in seen], np.int32),
         np.array([known_operators[name] for name in operators], np.int32),
     )
+
+
+def life(row: Worker) -> tuple[int | None, int | None]:
+    """When a worker was alive, as far as its source told."""
+    return row.alive_from_ns, row.alive_until_ns
 
 
 def set_of(rows: Sequence[Worker]) -> list[Worker]:
