@@ -286,3 +286,19 @@ def test_local_mode_keeps_its_executor_apart_from_the_driver() -> None:
 def test_tasks_that_never_end_are_reported_when_the_log_is_over() -> None:
     batch = decode(executor_added(), task_start(1, 1000), task_start(2, 1000))
     assert codes(batch) == {"task_end_missing": 2}
+
+
+def test_tasks_killed_at_the_end_may_end_after_the_application() -> None:
+    batch = decode(
+        application_start(),
+        executor_added(cores=2),
+        task_start(1, 1000),
+        task_start(2, 1000),
+        task_end(1, 1000, 1100, metrics(0, 100, 0)),
+        application_end(1100),
+        task_end(2, 1000, 1300, metrics(0, 300, 0), reason="TaskKilled"),
+    )
+    assert on(batch, "exec-1/core-1") == [("processing", 1000, 1300)]
+    assert on(batch, "driver") == [("waiting", 1000, 1100), ("waiting", 1100, 1300)]
+    lives = {worker.name: worker.alive_until_ns for worker in batch.workers}
+    assert lives["driver"] == lives["exec-1/core-1"] == 1300 * MS
