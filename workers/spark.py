@@ -12,9 +12,8 @@ from functools import cache
 
 from django.conf import settings
 from django.db import connection
-from pyspark.sql import SparkSession
 
-from analytics.spark.session import create_session, warm_up
+from analytics.spark.session import SparkSession, create_session, warm_up
 from analytics.spark.sources import PostgresSegments
 from webapp.analysis.services import release_runs_of
 from webapp.ops.health import beat

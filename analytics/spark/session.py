@@ -10,7 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from analytics.critical_path.kernels import load_kernels
 from analytics.spark.java import java_home
+
+__all__ = ["SparkSession", "create_session", "warm_up"]
 
 
 def create_session(state_dir: Path, name: str = "weir") -> SparkSession:
@@ -56,15 +59,12 @@ def create_session(state_dir: Path, name: str = "weir") -> SparkSession:
 
 def warm_up(session: SparkSession) -> None:
     """Start the Python workers and load the compiled kernel in each, so that the first real job is a warm one."""
+    load_kernels()  # here first, so that the workers find the kernels compiled
     cores = int(session.conf.get("spark.default.parallelism", "") or os.cpu_count() or 2)
-    session.range(0, cores, 1, cores).mapInArrow(_touch_kernel, "value long").toArrow()
+    session.range(0, cores, 1, cores).mapInArrow(_load_kernels, "value long").toArrow()
 
 
-def _touch_kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    from analytics.critical_path import analyse, covering_windows, default_lifetimes
-    from analytics.model.trace import Records
-
-    records = Records.of([(4, 0, -1, 0, 0, 5), (10, 0, 1, -1, 2, 3), (4, 1, -1, 0, 3, 5)])
-    analyse(records, *default_lifetimes(records, 2), covering_windows((0, 5), 5), horizon_ns=10)
+def _load_kernels(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    load_kernels()
     for batch in batches:
         yield pa.record_batch([batch.column(0)], names=["value"])

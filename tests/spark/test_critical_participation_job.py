@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import fields
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest

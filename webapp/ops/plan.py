@@ -69,6 +69,8 @@ def preparations(settings: RunSettings) -> list[tuple[str, ChildSpec]]:
         ("bringing the database up to date", _manage("migrate", "--no-input", "--verbosity", "1")),
         ("creating the first administrator", _manage("bootstrap")),
     ]
+    compile_kernels = ChildSpec("setup", (PYTHON, "-m", "analytics.critical_path.kernels"))
+    steps.append(("compiling the analyses (a minute the first time)", compile_kernels))
     if settings.demo:
         follow = _manage("add_source", "spark-event-log-directory", str(settings.demo_log_dir))
         steps.append(("following the demo stream's event log", follow))

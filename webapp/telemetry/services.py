@@ -118,7 +118,8 @@ def _match(
 
 def _mark(job: Job, records: Records) -> None:
     """Move the job's and its workers' last times on, and mark the windows these records can change."""
-    last = dict(job.workers.exclude(last_ns=None).values_list("number", "last_ns"))
+    rows = job.workers.values_list("number", "last_ns")
+    last = {number: last_ns for number, last_ns in rows if last_ns is not None}
     touched = reach.of(records, last, job.gap_horizon_ns)
     with connection.cursor() as cursor:
         # bulk_update writes one CASE a row, which took longer than storing the records

@@ -18,7 +18,9 @@ LINES_A_BATCH = 50_000
 class Command(BaseCommand):
     """``manage.py ingest FILE --job NAME``."""
 
-    help = "Store activities (NDJSON, as python -m analytics reads them). The same file again changes nothing."
+    help = (
+        "Store activities (NDJSON, as python -m analytics reads them). The same file again changes nothing."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         """The file and whose it is."""
