@@ -8,10 +8,11 @@ import gzip
 import io
 import json
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, cast
 
 from csp.constants import SELF
 from django.contrib.auth.views import redirect_to_login
+from django.core.handlers.wsgi import WSGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.middleware.csrf import get_token
 from django.utils.cache import patch_vary_headers
@@ -38,7 +39,7 @@ def pages(request: HttpRequest, path: str) -> HttpResponse:
         return redirect_to_login(request.get_full_path())
     if path == CALLBACK and not _is_callback(request.body):
         return HttpResponseBadRequest("not a callback request", content_type="text/plain")
-    environ = dict(request.environ)
+    environ = dict(cast(WSGIRequest, request).environ)
     environ["wsgi.input"] = io.BytesIO(request.body)
     environ[ACTOR] = request.user
     environ[CSRF_TOKEN] = get_token(request)

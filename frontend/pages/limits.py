@@ -198,7 +198,8 @@ def _channel(found: Limits, view: View) -> Filled:
     series = ranked(found.channels, name, sentence.recorded_time(found), kind=lambda share: share.key[2])
     figure = channels.figure(found.channels, names, view, palette.of(view.theme))
     listed = panel.ranking(series, "profile", "No message is on a critical path in this range.")
-    unit = f"share of critical paths, sender (row) to receiver (column), {words.count(len(found.channels), 'channel')}"
+    channel_count = words.count(len(found.channels), "channel")
+    unit = f"share of critical paths, sender (row) to receiver (column), {channel_count}"
     return figure, listed, _under(found, view, unit), _spoken(PANELS["channel"], series)
 
 

@@ -91,11 +91,11 @@ def columns(screen: str) -> list[dict[str, Any]]:
         {"field": "engine", "headerName": "Engine", "minWidth": 90, "flex": 0.8, "tooltipField": "engine_full"},
         {"field": "fresh", "headerName": "Newest data", "cellRenderer": "Freshness", "minWidth": 160, "flex": 1.2},
         {"field": "limiter", "headerName": "Limited by", "cellRenderer": "Limiter", "minWidth": 120, "flex": 2.4},
-        {"field": "cp", "headerName": "CP, %", "minWidth": 68, "flex": 0.6, **right},
+        {"field": "cp", "headerName": "CP, %", "minWidth": 84, "flex": 0.6, **right},
         {"field": "spark", "headerName": "CP, last hour", "cellRenderer": "Sparkline", "minWidth": 136,
          "flex": 1, "sortable": False, "cellDataType": False},
-        {"field": "unknown", "headerName": "Unknown, %", "minWidth": 104, "flex": 0.7, **right},
-        {"field": "rate", "headerName": "Input, rows/s", "minWidth": 114, "flex": 0.8, **right},
+        {"field": "unknown", "headerName": "Unknown, %", "minWidth": 128, "flex": 0.7, **right},
+        {"field": "rate", "headerName": "Input, rows/s", "minWidth": 136, "flex": 0.8, **right},
     ]  # fmt: skip
     return [column for column in every if screen == "wide" or column["field"] in NARROW]
 

@@ -104,7 +104,7 @@ def register(app: Dash) -> None:
         Output("chart-lanes", "figure"), Output("chart-lanes", "style"), Output("frame-lanes", "style"),
         Output("under-lanes", "children"), Output("frame-lanes", "aria-label"), Output("wait-lanes", "hidden"),
         Input("url", "search"), Input("tick", "n_intervals"), Input("poll", "n_intervals"),
-        State("url", "pathname"), State("lanes-drawn", "data"),
+        Input("screen", "data"), State("url", "pathname"), State("lanes-drawn", "data"),
     )(refresh)  # fmt: skip
     app.callback(
         Output("side", "children"), Output("chart-lanes", "figure", allow_duplicate=True),
@@ -128,7 +128,7 @@ def _job(path: str) -> Job:
     return job
 
 
-def refresh(query: str, _tick: int, _poll: int, path: str, drawn: str | None) -> list[Any]:
+def refresh(query: str, _tick: int, _poll: int, screen: str, path: str, drawn: str | None) -> list[Any]:
     """Strip of windows and lanes of the chosen one; lanes only when they would look different."""
     from frontend.pages.job import draw_head
 
@@ -148,7 +148,8 @@ def refresh(query: str, _tick: int, _poll: int, path: str, drawn: str | None) ->
             True,
             *[no_update] * 8,
         ]
-    head = _strip(job, chosen, view)
+    narrow = screen == "narrow"
+    head = _strip(job, chosen, view, narrow)
     row = timelines.timeline(job, chosen)
     if row is None or row.state == TimelineState.FAILED:
         why = row.error if row else "the window was analysed again"
@@ -157,13 +158,13 @@ def refresh(query: str, _tick: int, _poll: int, path: str, drawn: str | None) ->
         at = f"{view.time(chosen):%H:%M:%S.%f}"[:-3]
         waiting = f"Computing the timeline of {at} {view.zone_label} …"
         return [*head, False, None, False, None, True, *[no_update] * 3, waiting, waiting, False]
-    key = f"{row.pk} {row.run_id} {chosen} {view.theme} {view.zone_label} {view.all_lanes}"
+    key = f"{row.pk} {row.run_id} {chosen} {view.theme} {view.zone_label} {view.all_lanes} {narrow}"
     if key == drawn:
         return [*head, True, None, False, *[no_update] * 8]
-    return [*head, True, None, False, key, *_lanes(job, row, view)]
+    return [*head, True, None, False, key, *_lanes(job, row, view, narrow)]
 
 
-def _strip(job: Job, chosen: int, view: View) -> list[Any]:
+def _strip(job: Job, chosen: int, view: View, narrow: bool) -> list[Any]:
     reach = NEIGHBOURS * job.window_ns
     windows = selectors.window_strip(job, chosen - reach, chosen + reach + job.window_ns)
     at = f"{view.time(chosen):%Y-%m-%d %H:%M:%S.%f}"[:-3]
@@ -174,7 +175,7 @@ def _strip(job: Job, chosen: int, view: View) -> list[Any]:
         found = f"{here[3].replace('_', ' ')} {words.percent(here[2])} of critical paths"
     length = words.duration(job.window_ns)
     under = f"{at} {view.zone_label}, {length} long · {found} · bars: CP of each window's top activity"
-    drawn = strip.figure(windows, chosen, job.window_ns, view, palette.of(view.theme))
+    drawn = strip.figure(windows, chosen, job.window_ns, view, palette.of(view.theme), narrow)
     return [drawn, under, f"Window {at}: {found}.", True, str(chosen)]
 
 
@@ -209,12 +210,12 @@ def _edges(row: Timeline) -> WindowEdges:
     return edge_bytes.decode(bytes(row.payload or b""))
 
 
-def _lanes(job: Job, row: Timeline, view: View) -> list[Any]:
+def _lanes(job: Job, row: Timeline, view: View, narrow: bool) -> list[Any]:
     edges = _edges(row)
     names, hosts, operators = _names(job)
-    arranged = rows.arrange(edges, names, hosts, view.all_lanes)
+    arranged = rows.arrange(edges, names, hosts, view.all_lanes, 13 if narrow else 19)
     span = row.start_ns, row.start_ns + job.window_ns
-    drawn = lanes.figure(edges, arranged, operators, span, palette.of(view.theme))
+    drawn = lanes.figure(edges, arranged, operators, span, palette.of(view.theme), narrow)
     segments = int((edges.src == edges.dst).sum())
     messages = len(edges.src) - segments
     under = f"{words.count(segments, 'segment')}, {words.count(messages, 'message')} · outlined: the critical path"

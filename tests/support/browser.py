@@ -1,0 +1,92 @@
+"""A real Chromium for the tests of pages, which also watches what pages must not do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+)  # fmt: skip
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+PASSWORD = "correct horse battery staple"
+EXPECTED = "Failed to load resource"
+"""Chromium reports every refused request as an error; tests of refusals look at the answers instead."""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser; skips the test if none is installed (which CI turns into a failure)."""
+    if not os.path.exists(CHROMIUM):  # noqa: PTH110
+        pytest.skip(f"no Chromium at {CHROMIUM}: run make browser")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=list(ARGUMENTS))
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visitor:
+    """A person's own browser window: pages, and everything that went wrong on them."""
+
+    context: BrowserContext
+    page: Page
+    address: str
+    complaints: list[str] = field(default_factory=list)
+
+    @staticmethod
+    def arrive(
+        browser: Browser, address: str, viewport: dict[str, int] | None = None, **more: object
+    ) -> Visitor:
+        """A new window without any cookie; it notes console errors and requests to other hosts."""
+        context = browser.new_context(viewport=viewport or DESKTOP, accept_downloads=True, **more)  # type: ignore[arg-type]
+        context.set_default_timeout(20_000)
+        visitor = Visitor(context, context.new_page(), address)
+        visitor.page.on(
+            "console",
+            lambda m: (
+                visitor.complaints.append(f"{m.type}: {m.text}")
+                if m.type == "error" and EXPECTED not in m.text
+                else None
+            ),
+        )
+        visitor.page.on("pageerror", lambda error: visitor.complaints.append(f"uncaught: {error}"))
+        visitor.page.on("request", lambda request: visitor._check(request.url))
+        return visitor
+
+    def _check(self, url: str) -> None:
+        if not url.startswith((self.address, "data:", "blob:")):
+            self.complaints.append(f"request to another host: {url}")
+
+    def go(self, path: str) -> Page:
+        """Open an address of the app."""
+        self.page.goto(self.address + path)
+        return self.page
+
+    def sign_in(self, name: str, password: str = PASSWORD, path: str = "/") -> Page:
+        """Open a page as somebody not signed in, and sign in."""
+        self.go(path)
+        self.page.fill("#id_username", name)
+        self.page.fill("#id_password", password)
+        self.page.click("button[type=submit]")
+        return self.page
+
+
+def accessibility_faults(page: Page) -> list[str]:
+    """What axe finds against WCAG 2.2 AA, a line each."""
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        f"{item['id']}: {node['html'][:200]} ({node['failureSummary'][:300]})"
+        for item in found
+        for node in item["nodes"]
+    ]
