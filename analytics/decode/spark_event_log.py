@@ -311,6 +311,16 @@ class SparkEventLogDecoder:
         latest_ns = None if slot.latest_ms is None else slot.latest_ms * NS_PER_MS
         start_ns = place(task, self._delay_share, busy_until_ns, latest_ns)
         end_ns = start_ns + task.work_ns
+        # Stamps are whole milliseconds. A launch and a return in one instant would be a circle of messages
+        # there, and a window with a circle has no result: so each takes a nanosecond, of the task's work.
+        launch_ns, return_ns = task.launch_ms * NS_PER_MS, task.return_ms * NS_PER_MS
+        if return_ns == launch_ns:
+            batch.oddities.add(
+                "instant_task", f"task {task.task_id} came back in the millisecond of its launch"
+            )
+            return
+        start_ns = max(start_ns, launch_ns + 1)
+        end_ns = max(start_ns, min(end_ns, return_ns - 1)) if not task.lost else max(start_ns, end_ns)
         if task.lost and executor.removed_ns is not None:
             end_ns = max(min(end_ns, executor.removed_ns), start_ns)
         if start_ns < busy_until_ns:
@@ -320,21 +330,17 @@ class SparkEventLogDecoder:
                 return
         executor.busy_until_ns[slot.core] = end_ns
         if executor.removed_ns is not None:
-            executor.removed_ns = max(executor.removed_ns, end_ns)
+            executor.removed_ns = max(executor.removed_ns, end_ns if task.lost else return_ns)
         driver, core = batch.worker(self._driver_worker()), batch.worker(executor.worker(slot.core))
         operator = batch.operator(task.operator)
         began_ns = max(start_ns, busy_until_ns)
-        batch.message(
-            ActivityType.CONTROL_MESSAGE, driver, core, operator, task.launch_ms * NS_PER_MS, began_ns
-        )
+        batch.message(ActivityType.CONTROL_MESSAGE, driver, core, operator, launch_ns, began_ns)
         for kind, duration_ns in task.parts:
             from_ns, start_ns = max(start_ns, began_ns), min(start_ns + duration_ns, end_ns)
             if from_ns < start_ns:
                 batch.activity(kind, core, operator, from_ns, start_ns)
         if not task.lost:
-            batch.message(
-                ActivityType.CONTROL_MESSAGE, core, driver, operator, end_ns, task.return_ms * NS_PER_MS
-            )
+            batch.message(ActivityType.CONTROL_MESSAGE, core, driver, operator, end_ns, return_ns)
 
     def _give_up(self, info: Event) -> None:
         """A task's end that cannot be placed in time still frees its core."""

@@ -1,6 +1,7 @@
 """Window summaries as Arrow rows, the way they leave a Spark job."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -69,4 +70,4 @@ def _slices(column: Any, dtype: Any) -> list[Any]:
     """The lists of a list column as numpy views, without a Python object an element."""
     offsets = column.offsets.to_numpy()
     values = column.values.to_numpy().astype(dtype, copy=False)
-    return [values[start:stop] for start, stop in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [values[start:stop] for start, stop in pairwise(offsets)]

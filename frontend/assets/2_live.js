@@ -69,6 +69,7 @@
         if (Date.now() - last > 10000) {
           window.sessionStorage.setItem("weir-reload", String(Date.now()));
           window.location.reload(); // the page itself leads to sign-in if the session has ended
+          return new Promise(() => {}); // nothing is left for Dash to do
         } else banner("You may not see this. Reload the page, or sign in as somebody who may.");
       } else if (answer.status >= 400) {
         failed = failed || Date.now();

@@ -67,7 +67,8 @@ def figure(
                 bargap=0,
                 hovermode="closest",
                 xaxis=base.axis(
-                    colours, range=[0, (span[1] - span[0]) / 1e6], ticksuffix=" ms", nticks=4 if narrow else 8, tickangle=0,
+                    colours, range=[0, (span[1] - span[0]) / 1e6], ticksuffix=" ms", tickangle=0,
+                    nticks=4 if narrow else 8,
                     title={"text": "since the window's start", "standoff": 4, "font": {"size": 11}},
                 ),
                 yaxis=base.axis(

@@ -7,15 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 from playwright.sync_api import Browser
 
-from analytics.spark.sources import PostgresSegments
-from tests.support import seed
 from tests.support.browser import PASSWORD, Visitor, chromium
-from webapp.jobs.models import Job
+
+if TYPE_CHECKING:  # pytest may read this file before Django is set up
+    from webapp.jobs.models import Job
 
 # Playwright runs an event loop in the test's thread; Django would refuse the ORM there.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
@@ -69,6 +70,8 @@ def alice(people: None, visit: Callable[..., Visitor]) -> Visitor:
 @pytest.fixture
 def job(live_server: object) -> Job:
     """A job with two minutes of analysed records, up to some seconds ago."""
+    from tests.support import seed
+
     made = seed.make_job("ad-events")
     seed.stream(made, int(time.time()) - HISTORY_S - 5, HISTORY_S)
     return made
@@ -104,6 +107,8 @@ def timeline_worker(django_db_setup: None, valkey_url: str) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _no_connection_left(django_db_setup: None) -> Iterator[None]:
     """The seed reads segments over its own connections; the database cannot be dropped while they are open."""
+    from analytics.spark.sources import PostgresSegments
+
     yield
     for connection in PostgresSegments._connections.values():
         connection.close()

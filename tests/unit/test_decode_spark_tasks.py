@@ -2,6 +2,8 @@
 
 import pytest
 
+from analytics.critical_path import analyse, default_lifetimes
+from analytics.model.results import Windows, WindowStatus
 from analytics.model.trace import Worker
 from tests.support.spark_log import (
     MS,
@@ -48,6 +50,28 @@ def test_a_task_becomes_ship_deserialize_fetch_process_write_serialize_return() 
     ]
     assert rows(batch) == wanted
     assert batch.diagnostics == ()
+
+
+def test_no_message_is_instant_so_that_a_window_never_has_a_circle_of_them() -> None:
+    # Each task fills its stay to the millisecond, and the second is launched in the one of the first's return;
+    # the third came and went within one millisecond, too short to tell anything.
+    batch = decode(
+        application_start(),
+        executor_added(),
+        task_start(1, 1000),
+        task_end(1, 1000, 1100, metrics(0, 100, 0)),
+        task_start(2, 1100),
+        task_end(2, 1100, 1200, metrics(0, 100, 0)),
+        task_start(3, 1200),
+        task_end(3, 1200, 1200, metrics(0, 0, 0)),
+    )
+    spans = [(row[4], row[5]) for row in rows(batch) if row[0] == "control_message"]
+    starts = [(1000 * MS, 1000 * MS + 1), (1100 * MS - 1, 1100 * MS), (1100 * MS, 1100 * MS + 1)]
+    assert spans == [*starts, (1200 * MS - 1, 1200 * MS)]
+    assert codes(batch) == {"instant_task": 1}
+    found, _ = analyse(batch.records, *default_lifetimes(batch.records, 2), Windows(500 * MS, 2, 1))
+    assert found[0].status == WindowStatus.OK
+    assert found[0].cp_total == pytest.approx(1, abs=1e-12)
 
 
 def test_a_big_result_is_fetched_after_the_status_came_back() -> None:
