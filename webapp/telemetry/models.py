@@ -92,12 +92,16 @@ class SourceKind(models.TextChoices):
 
 
 class Source(models.Model):
-    """A place Weir reads by itself. ``state`` is the reader's own position, saved with what it read."""
+    """A place Weir reads by itself. ``state`` is the reader's own position, saved with what it read.
+
+    ``identity`` tells a copy of a log from another log; the place that was found first is followed.
+    """
 
     kind = models.CharField(max_length=40, choices=SourceKind.choices)
     location = models.CharField(max_length=1000, unique=True)
     parent = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="children")
     job = models.ForeignKey(Job, null=True, on_delete=models.SET_NULL, related_name="sources")
+    identity = models.CharField(max_length=300, blank=True)
     state = models.JSONField(null=True)
     finished = models.BooleanField(default=False)
     error = models.CharField(max_length=1000, blank=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -47,28 +48,52 @@ def discovered(parent: Source, kind: SourceKind, locations: Iterable[str]) -> No
     Source.objects.filter(pk=parent.pk).update(polled_at=timezone.now(), error="")
 
 
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What one poll read, and how the reader stands after it.
+
+    ``job_name`` and ``identity`` are empty while the log has not said yet whose it is.
+    """
+
+    batch: TraceBatch
+    state: State
+    job_name: str
+    identity: str
+    finished: bool
+
+
 @transaction.atomic
-def save_poll(
-    source: Source, batch: TraceBatch, state: State, *, job_name: str, finished: bool
-) -> Job | None:
+def save_poll(source: Source, poll: Poll) -> Job | None:
     """Store what a poll read together with the position behind it; either both are kept or neither.
 
-    ``job_name`` is empty while the log has not said yet whose it is.
+    A log that is followed elsewhere already is left at once, with a line that says where.
     """
-    now = timezone.now()
-    if source.job is None and job_name:
-        source.job = ensure_job(job_name, Engine.SPARK)
-    empty = not (len(batch.records) or batch.halves or batch.metrics or batch.annotations)
-    if source.job is not None and not (empty and not batch.diagnostics):
-        # The position before the poll names this part of the log, however often it is read.
-        before = json.dumps(source.state, sort_keys=True)
-        store_batch(source.job, batch, digest_of("poll", source.location, before))
-        source.data_at = now
-    if source.job is not None and (finished or not empty):
-        Job.objects.filter(pk=source.job.pk).update(finished=finished)
-    source.state, source.polled_at, source.finished, source.error = state, now, finished, ""
+    source.polled_at, source.error = timezone.now(), ""
+    if not source.identity and poll.identity:
+        source.identity = poll.identity
+        if twin := Source.objects.filter(identity=poll.identity).exclude(pk=source.pk).first():
+            source.finished, source.error = True, f"a copy of {twin.location}, which is followed already"
+            source.save()
+            return None
+    if source.job is None and poll.job_name:
+        source.job = ensure_job(poll.job_name, Engine.SPARK)
+    if source.job is not None:
+        _store(source, source.job, poll)
+    source.state, source.finished = poll.state, poll.finished
     source.save()
     return source.job
+
+
+def _store(source: Source, job: Job, poll: Poll) -> None:
+    batch = poll.batch
+    told = bool(len(batch.records) or batch.halves or batch.metrics or batch.annotations)
+    if told or batch.diagnostics:
+        # The position before the poll names this part of the log, however often it is read.
+        before = json.dumps(source.state, sort_keys=True)
+        store_batch(job, batch, digest_of("poll", source.location, before))
+        source.data_at = source.polled_at
+    if told or poll.finished:
+        Job.objects.filter(pk=job.pk).update(finished=poll.finished)
 
 
 def poll_failed(source_id: int, error: str) -> None:

@@ -80,7 +80,8 @@ def _poll(source_id: int) -> bool:
     over = application.finished and collector.caught_up
     # A log that lost its first lines does not name its application; its own name must do.
     name = application.name or (Path(source.location).name if len(batch.records) else "")
-    job = sources.save_poll(source, batch, state, job_name=name, finished=over)
+    identity = f"{application.app_id} {application.started_ns}" if application.app_id else ""
+    job = sources.save_poll(source, sources.Poll(batch, state, name, identity, over))
     if over:
         logger.info("collect.finished source=%d job=%s", source_id, job)
         _forget(source_id)

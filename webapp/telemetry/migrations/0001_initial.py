@@ -61,6 +61,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('kind', models.CharField(choices=[('spark-event-log', 'Spark event log'), ('spark-event-log-directory', 'Directory of Spark event logs')], max_length=40)),
                 ('location', models.CharField(max_length=1000, unique=True)),
+                ('identity', models.CharField(blank=True, max_length=300)),
                 ('state', models.JSONField(null=True)),
                 ('finished', models.BooleanField(default=False)),
                 ('error', models.CharField(blank=True, max_length=1000)),
