@@ -13,7 +13,6 @@ from analytics.spark.jobs.critical_participation import Task, cut, summaries
 from analytics.spark.sources import PostgresSegments, SegmentRef
 from webapp.accounts.models import User
 from webapp.analysis import selectors, services
-from webapp.analysis.models import Window
 from webapp.jobs.models import Job
 from webapp.telemetry import segment_store
 from webapp.telemetry.models import Annotation, Batch, MetricSample, Segment, Source, SourceKind

@@ -1,0 +1,48 @@
+"""``make bench``: every figure of the README's performance table, as ratios in one run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+
+from tests.bench import bench_kernel, bench_latency, bench_spark
+from tests.bench.setup import weir
+
+
+def main() -> None:
+    """Measure and print a Markdown table."""
+    memory_gib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    print(f"{os.cpu_count()} cores, {memory_gib:.0f} GiB, Python {platform.python_version()}\n", flush=True)
+    print("| what | measured | aim |\n|---|---|---|", flush=True)
+    kernel = bench_kernel.measure()
+    _row("graph + CP kernel, one core", f"{kernel['events_per_second'] / 1e6:.1f} M events/s", "≥ 4 M")
+    _row("… beside networkx on the same input", f"{kernel['ratio_to_networkx']:.0f} ×", "")
+    _row("one window of 7.5 M events", f"{kernel['big_window_seconds']:.2f} s", "")
+    with weir() as home:
+        spark = bench_spark.measure(home)
+        _row(
+            f"stored segments → persisted summaries, {spark['records'] / 1e6:.0f} M records, Spark",
+            f"{spark['events_per_s'] / 1e6:.1f} M events/s",
+            "≥ 4 M",
+        )
+        _row("… beside SnailTrail's headline (1.2 M, 32 cores)", f"{spark['events_per_s'] / 1.2e6:.1f} ×", "")
+        _row("storing batches of 50,000", f"{spark['store_events_per_s'] / 1e6:.1f} M events/s", "")
+        _row("stored size", f"{spark['bytes_per_record']:.1f} bytes a record", "")
+        latency = bench_latency.measure(home)
+    for lateness in ("2s", "0s"):
+        p50, p95 = (latency[f"p{share}_s_lateness_{lateness}"] for share in (50, 95))
+        aim = "p95 ≤ 3 s" if lateness == "2s" else ""
+        _row(
+            f"ingest → summary visible at 30,000 events/s, allowed lateness {lateness}",
+            f"p50 {p50:.2f} s, p95 {p95:.2f} s",
+            aim,
+        )
+
+
+def _row(what: str, measured: str, aim: str) -> None:
+    print(f"| {what} | {measured} | {aim} |", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
