@@ -204,6 +204,5 @@ def _channel(found: Limits, view: View) -> Filled:
 
 
 def _spoken(question: str, series: Sequence[Series]) -> str:
-    if not series:
-        return f"{question} Nothing in this range."
-    return f"{question} {words.series([f'{item.name} {words.percent(item.cp)}' for item in series])}."
+    critical = [f"{item.name} {words.percent(item.cp)}" for item in series if item.cp > 0]
+    return f"{question} {words.series(critical) if critical else 'Nothing in this range'}."
