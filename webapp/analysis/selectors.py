@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from analytics.model.activity import ActivityType
 from analytics.model.results import WindowStatus
 from webapp.analysis import shares
+from webapp.analysis.closing import closed_until_ns
 from webapp.analysis.models import PendingRange, Run, RunState, Window
 from webapp.analysis.shares import Coverage, Share, Steps
 from webapp.jobs.models import Job, Worker
@@ -160,7 +162,7 @@ def progress() -> Progress | None:
 
 def waiting_since(job: Job) -> datetime | None:
     """Since when the oldest range that is due for analysis waits."""
-    due = PendingRange.objects.filter(job=job, run__isnull=True, not_before__lte=timezone.now())
+    due = _due(job)
     return due.order_by("not_before").values_list("not_before", flat=True).first()
 
 
@@ -192,7 +194,14 @@ def source_error(job: Job) -> str:
 
 def ranges_waiting(job: Job) -> int:
     """How many ranges of the job wait for analysis although they are due."""
-    return PendingRange.objects.filter(job=job, run__isnull=True, not_before__lte=timezone.now()).count()
+    return _due(job).count()
+
+
+def _due(job: Job) -> QuerySet[PendingRange]:
+    """Ranges that could be analysed now: time that is still open waits for nobody."""
+    now = timezone.now()
+    waiting = PendingRange.objects.filter(job=job, run__isnull=True, not_before__lte=now)
+    return waiting.none() if job.last_ns is None else waiting.filter(from_ns__lt=closed_until_ns(job, now))
 
 
 MAX_MARKS = 300

@@ -11,6 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from analytics.model.results import WindowSummary
+from webapp.analysis.closing import closed_until_ns
 from webapp.analysis.models import PendingRange, Run, RunState, Window
 from webapp.jobs.models import Job
 from webapp.ops import binary_copy
@@ -18,9 +19,6 @@ from webapp.ops.partitions import ensure_days
 
 LEASE = timedelta(seconds=60)
 """A run that has not said anything for so long is dead, and its ranges are free again."""
-
-IDLE_AFTER = timedelta(seconds=5)
-"""A job that sent nothing for so long has its last window closed as it is."""
 
 MAX_WINDOWS_A_RUN = 200_000
 
@@ -82,7 +80,7 @@ def claim_work(algorithm_version: int, worker: str) -> tuple[Run, list[JobWork]]
     work: list[JobWork] = []
     room = MAX_WINDOWS_A_RUN
     for job, items in by_job.items():
-        part = _claim_job(run, job, items, _closed_until(job, now), room)
+        part = _claim_job(run, job, items, closed_until_ns(job, now), room)
         if part is not None:
             work.append(part)
             room -= sum(stop - start for start, stop in part.index_ranges)
@@ -97,15 +95,6 @@ def _free_dead_runs(now: datetime) -> None:
     dead = Run.objects.filter(state=RunState.RUNNING, heartbeat_at__lt=now - LEASE)
     for run in dead.select_for_update(skip_locked=True):
         fail_run(run, "the worker stopped without a word")
-
-
-def _closed_until(job: Job, now: datetime) -> int:
-    """Time in ns up to which windows of the job are closed: by watermark, or by idleness."""
-    assert job.last_ns is not None
-    idle = job.finished or job.last_received_at is None or now - job.last_received_at > IDLE_AFTER
-    if idle:
-        return -(-job.last_ns // job.window_ns) * job.window_ns
-    return (job.last_ns - job.lateness_ns) // job.window_ns * job.window_ns
 
 
 def _claim_job(run: Run, job: Job, items: list[PendingRange], closed_ns: int, room: int) -> JobWork | None:
@@ -126,7 +115,7 @@ def _claim_job(run: Run, job: Job, items: list[PendingRange], closed_ns: int, ro
         if item.to_ns > stop * job.window_ns:
             # One ns past the border, or it would stand for the window before it again.
             rest = stop * job.window_ns + 1
-            PendingRange.objects.create(job=job, from_ns=rest, to_ns=item.to_ns, not_before=item.not_before)
+            PendingRange.objects.create(job=job, from_ns=rest, to_ns=item.to_ns, not_before=timezone.now())
             item.to_ns = stop * job.window_ns - 1
         item.run = run
         item.save(update_fields=["run", "to_ns"])
