@@ -25,7 +25,9 @@
     if (address === window.location.pathname + window.location.search) return;
     window.history[replace ? "replaceState" : "pushState"]({}, "", address);
     window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
-    if (path !== now && next !== now) window.scrollTo(0, 0);
+    if (next === now) return;
+    window.scrollTo(0, 0);
+    document.getElementById("page").focus({ preventScroll: true }); // the reader of a screen reader is on the new page too
   };
   weir.set = (changes, replace) => weir.go(window.location.pathname, changes, replace);
 
@@ -83,6 +85,8 @@
         return [changed.route, changed.screen, weir.theme()];
       },
       fresh: function (data) {
+        const head = document.querySelector("main h1");
+        document.title = head ? head.textContent + " · Weir" : "Weir";
         if (data) weir.read = Object.assign({ seen: Date.now() }, data);
         weir.stamp && weir.stamp();
         return window.dash_clientside.no_update;

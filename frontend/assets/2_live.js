@@ -4,10 +4,11 @@
   "use strict";
   const weir = window.weir;
   let failed = null;
+  let underWay = 0; // callbacks without an answer yet
 
   weir.helpOpen = false;
   weir.live = function () {
-    const off = weir.isPaused() || weir.isAbsolute() || document.hidden || weir.helpOpen;
+    const off = weir.isPaused() || weir.isAbsolute() || document.hidden || weir.helpOpen || underWay > 0;
     const props = { disabled: off, interval: weir.refreshMs() };
     const key = JSON.stringify(props);
     if (key !== weir.ticking && window.dash_clientside.set_props) {
@@ -62,6 +63,10 @@
   window.fetch = async function (resource, options) {
     const url = String((resource && resource.url) || resource);
     if (!url.includes("_dash-")) return fetch(resource, options);
+    // A tick while an answer is outstanding would make Dash throw that answer away: a slow server would then
+    // never refresh the page. So the ticks stop until it is there.
+    const counts = url.includes("_dash-update-component");
+    if (counts && underWay++ === 0) weir.live();
     try {
       const answer = await fetch(resource, options);
       if (answer.status === 401 || answer.status === 403) {
@@ -84,6 +89,8 @@
       failed = failed || Date.now();
       banner("Weir has not answered since " + clock(failed) + ". The page tries again by itself.");
       throw error;
+    } finally {
+      if (counts && --underWay === 0) window.setTimeout(weir.live, 0);
     }
   };
 })();

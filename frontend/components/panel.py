@@ -119,7 +119,9 @@ def _row(place: int, item: Series, widest: float, numbered: bool) -> Any:
     return html.Tr(
         [
             html.Th(
-                [html.Div([sign, html.Span(item.name, className="name")]), bars], scope="row", title=item.name
+                [html.Div([sign, html.Span(fit(item.name), className="name")]), bars],
+                scope="row",
+                title=item.name,
             ),
             html.Td(figure_percent(item.cp), className="number strong"),
             html.Td(figure_percent(item.profile), className="number"),
@@ -151,3 +153,11 @@ def figure_percent(share: float) -> str:
         if value >= 0.01
         else "<0.01"
     )
+
+
+def fit(name: str, length: int = 26) -> str:
+    """A name that fits its row: both ends matter (``executor 1 core 17``), so the middle goes."""
+    if " → " in name:
+        return " → ".join(fit(end, 11) for end in name.split(" → "))
+    half = (length - 1) // 2
+    return name if len(name) <= length else f"{name[:half]}…{name[-half:]}"

@@ -71,7 +71,7 @@ def time_axis(colours: Palette, steps: Steps, view: View) -> dict[str, Any]:
 def share_axis(colours: Palette, top: float | None = 1.0) -> dict[str, Any]:
     """A vertical axis of shares, from zero."""
     ends = {"range": [0, top]} if top else {"rangemode": "tozero"}
-    return axis(colours, tickformat=".0%", fixedrange=True, **ends)
+    return axis(colours, tickformat=".2~p", fixedrange=True, **ends)
 
 
 def meta(steps: Steps, view: View) -> dict[str, Any]:

@@ -62,17 +62,18 @@ def figure(channels: Sequence[Share], names: dict[int, str], view: View, colours
         "layout": base.layout(
             colours,
             margin={"l": 112, "r": 8, "t": 8, "b": 88},
-            xaxis=_axis(colours, "receiver"),
-            yaxis={**_axis(colours, "sender"), "autorange": "reversed"},
+            xaxis=_axis(colours, "receiver", bool(labels)),
+            yaxis={**_axis(colours, "sender", bool(labels)), "autorange": "reversed"},
             dragmode=False,
             uirevision="channels",
         ),
     }  # fmt: skip
 
 
-def _axis(colours: Palette, title: str) -> dict[str, object]:
+def _axis(colours: Palette, title: str, visible: bool) -> dict[str, object]:
     return base.axis(
-        colours, type="category", fixedrange=True, showgrid=False, tickangle=-45 if title == "receiver" else 0,
+        colours, type="category", fixedrange=True, visible=visible,
+        showgrid=False, tickangle=-45 if title == "receiver" else 0,
     )  # fmt: skip
 
 

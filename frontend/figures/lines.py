@@ -24,7 +24,7 @@ def figure(series: Sequence[Series], steps: Steps, view: View, colours: Palette,
     ``profile`` says what the thin line is.
     """
     top = max((float(max(s.cp_steps[s.cp_steps == s.cp_steps], default=0)) for s in series), default=0.0)
-    ceiling = min(1.0, max(0.1, top * 1.15))
+    ceiling = min(1.0, max(0.005, top * 1.15))
     traces = [_line(i, item, steps, view, colours) for i, item in enumerate(series)]
     if series:
         traces.append(_profile(series[0], steps, view, colours, profile))

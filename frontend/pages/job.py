@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, html, set_props
+from dash import html, set_props
 from django.utils import timezone
 
 from frontend import freshness, words
@@ -93,7 +93,3 @@ def _progress() -> Any:
     done = 100 * now.windows_done / max(1, now.windows_total)
     text = f"analysing {now.windows_done:,} of {words.count(now.windows_total, 'window')}"
     return [html.Span(text), dmc.Progress(value=done, size="sm", **{"aria-label": text})]
-
-
-def register(app: Dash) -> None:
-    """The head has no callbacks of its own: each tab's fills it."""

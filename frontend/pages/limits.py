@@ -23,7 +23,7 @@ from webapp.analysis.shares import Share
 PANELS = {
     "activity": "Which kind of work is critical?",
     "worker": "Which worker holds the others up?",
-    "operator": "Which operator would gain from more instances?",
+    "operator": "Which operator should be rescaled?",
     "channel": "Which channel between workers matters?",
 }
 Filled = tuple[dict[str, Any], Any, str, str]

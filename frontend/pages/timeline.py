@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, Patch, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, Patch, State, ctx, dcc, html, no_update
 
 from analytics.model import edges as edge_bytes
 from analytics.model.results import WindowEdges
@@ -133,7 +133,8 @@ def refresh(query: str, _tick: int, _poll: int, screen: str, path: str, drawn: s
     from frontend.pages.job import draw_head
 
     view, job = View.parse(query or ""), _job(path)
-    draw_head(selectors.limits(job, *view.span(freshness.now_ns())), view)
+    if ctx.triggered_id != "poll":  # a poll asks for the lanes only
+        draw_head(selectors.limits(job, *view.span(freshness.now_ns())), view)
     chosen = selectors.nearest_window_ns(job, view.window_ns)
     if chosen is None:
         nothing = states.empty("No window yet", "A timeline appears with the job's first analysed window.")
