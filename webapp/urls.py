@@ -5,6 +5,7 @@ from django.urls import include, path
 
 from webapp.accounts.views import SignIn, SignOut
 from webapp.ops.health import healthz, readyz
+from webapp.ops.help import help_page
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
@@ -12,5 +13,7 @@ urlpatterns = [
     path("sign-in", SignIn.as_view(), name="sign-in"),
     path("sign-out", SignOut.as_view(), name="sign-out"),
     path("admin/", admin.site.urls),
+    path("help", help_page, name="help"),
+    path("help/<path:name>", help_page, name="help-page"),
     path("", include("frontend.urls")),
 ]
