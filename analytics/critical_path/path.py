@@ -5,6 +5,7 @@ most paths use: among in-edges of one vertex that is the one whose source most p
 worker, then to the local edge, then to the message sent last, then to the lower (type, operator).
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ from analytics.critical_path.grouping import Grouped
 from analytics.critical_path.jit import kernel
 from analytics.critical_path.labels import DEAD, Labels
 from analytics.critical_path.summaries import summarise
-from analytics.critical_path.sweep import Inside, build_graph
+from analytics.critical_path.sweep import Inside, build_graph, next_active
 from analytics.critical_path.timeline import Timelines
-from analytics.critical_path.trace_graph import build, number_channels
+from analytics.critical_path.trace_graph import TraceGraph, build, number_channels
 from analytics.model.diagnostics import Diagnostic, merge
 from analytics.model.results import Float64, WindowEdges, Windows, WindowStatus, WindowSummary
 from analytics.model.trace import Int32, Int64, Records, UInt8
@@ -176,19 +177,48 @@ def window_edges(
     """
     if windows.count != 1:
         raise ValueError(f"edges are listed for one window at a time, not {windows.count}")
+    found, diagnostics = every_window_edges(
+        records, alive_from_ns, alive_until_ns, windows, bounds_ns=bounds_ns, horizon_ns=horizon_ns
+    )
+    summary, edges = next(found)
+    return summary, edges, diagnostics
+
+
+def every_window_edges(
+    records: Records,
+    alive_from_ns: Int64,
+    alive_until_ns: Int64,
+    windows: Windows,
+    *,
+    bounds_ns: tuple[int, int] | None = None,
+    horizon_ns: int | None = None,
+) -> tuple[Iterator[tuple[WindowSummary, WindowEdges]], list[Diagnostic]]:
+    """`window_edges` of each window in turn; the timelines are laid out only once, for all of them."""
     graph = build(records, alive_from_ns, alive_until_ns, windows, bounds_ns, horizon_ns)
     channels = number_channels(graph.grouped, len(graph.born_ns))
-    summary = summarise(graph, channels, graph.sweep(channels))[0]
-    begin, end = int(graph.begins_ns[0]), int(graph.ends_ns[0])
+    summaries = summarise(graph, channels, graph.sweep(channels))
+    return _in_turn(graph, summaries), list(merge(graph.diagnostics))
+
+
+def _in_turn(
+    graph: TraceGraph, summaries: list[WindowSummary]
+) -> Iterator[tuple[WindowSummary, WindowEdges]]:
+    active = graph.bucket[:0]
+    for k, summary in enumerate(summaries):
+        active = next_active(k, active, graph.bucket_pointer, graph.bucket, graph.last_window)
+        begin, end = int(graph.begins_ns[k]), int(graph.ends_ns[k])
+        yield summary, _edges(graph, summary, begin, end, active)
+
+
+def _edges(graph: TraceGraph, summary: WindowSummary, begin: int, end: int, active: Int64) -> WindowEdges:
     e, local, size = _list_edges(
         len(graph.born_ns) if begin < end else 0, graph.grouped, graph.timelines, graph.labels, begin, end,
-        graph.bucket if begin < end else graph.bucket[:0], summary.status is WindowStatus.OK,
+        active if begin < end else active[:0], summary.status is WindowStatus.OK,
     )  # fmt: skip
     keys = (e.operator, e.type, e.dst_ns, e.dst, e.src_ns, e.src)
     order = np.lexsort((*(key[:size] for key in keys), np.arange(size) >= local))
     part = e.share[order]
-    edges = WindowEdges(
+    return WindowEdges(
         e.src[order], e.src_ns[order], e.dst[order], e.dst_ns[order], e.type[order], e.operator[order],
         part * (e.dst_ns - e.src_ns)[order] / max(end - begin, 1), part, e.on_path[order],
     )  # fmt: skip
-    return summary, edges, list(merge(graph.diagnostics))

@@ -247,7 +247,7 @@ def _add_messages(
 
 
 @kernel
-def _next_active(k: int, active: Int64, pointer: Int64, bucket: Int64, last_window: Int64) -> Int64:
+def next_active(k: int, active: Int64, pointer: Int64, bucket: Int64, last_window: Int64) -> Int64:
     """Messages of window k: those of the window before that go on, and those that begin here."""
     fresh = bucket[pointer[k] : pointer[k + 1]]
     result = np.empty(len(active) + len(fresh), np.int64)
@@ -279,7 +279,7 @@ def sweep_windows(
     w_used, o_used, c_used = 0, 0, 0
     for k in range(count):
         begin, end = begins[k], ends[k]
-        active = _next_active(k, active, pointer, bucket, last_window)
+        active = next_active(k, active, pointer, bucket, last_window)
         if begin < end:
             advance(n, t, begin, end, cut)
             graph, inside = build_graph(n, g, t, cut, begin, end, active)
