@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, dcc, html
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from frontend.request import actor, csrf_token
 from frontend.state import RANGE_LABELS
@@ -191,5 +191,7 @@ def register(app: Dash) -> None:
         Output("mantine", "forceColorScheme"),
         Input("url", "pathname"),
         Input("url", "search"),
+        State("route", "data"),
+        State("screen", "data"),
     )
     app.clientside_callback(ClientsideFunction("weir", "fresh"), Input("freshness", "data"))

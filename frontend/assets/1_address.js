@@ -72,17 +72,16 @@
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     weir: {
-      route: function (pathname) {
-        const query = weir.query();
-        const route = JSON.stringify({ path: pathname, tab: query.get("tab") || "limits" });
+      // What is drawn is compared with the stores, since Dash may drop the result of a call that another follows.
+      route: function (pathname, _search, drawn, drawnFor) {
+        const route = { path: pathname, tab: weir.query().get("tab") || "limits" };
         const screen = window.innerWidth < 768 ? "narrow" : "wide";
         const same = window.dash_clientside.no_update;
-        const changed = { route: weir.drawn === route ? same : JSON.parse(route), screen: weir.screen === screen ? same : screen };
-        weir.drawn = route;
+        const still = drawn && drawn.path === route.path && drawn.tab === route.tab;
         weir.screen = screen;
         weir.live && weir.live();
         showFrame(pathname);
-        return [changed.route, changed.screen, weir.theme()];
+        return [still ? same : route, drawnFor === screen ? same : screen, weir.theme()];
       },
       fresh: function (data) {
         const head = document.querySelector("main h1");

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = (
@@ -19,6 +19,9 @@ ARGUMENTS = (
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 PASSWORD = "correct horse battery staple"
+PATIENCE_MS = 20_000
+"""For machines that do much else at the same time."""
+
 EXPECTED = "Failed to load resource"
 """Chromium reports every refused request as an error; tests of refusals look at the answers instead."""
 
@@ -28,6 +31,7 @@ def chromium() -> Iterator[Browser]:
     """The browser; skips the test if none is installed (which CI turns into a failure)."""
     if not os.path.exists(CHROMIUM):  # noqa: PTH110
         pytest.skip(f"no Chromium at {CHROMIUM}: run make browser")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, headless=True, args=list(ARGUMENTS))
         yield browser
@@ -49,7 +53,7 @@ class Visitor:
     ) -> Visitor:
         """A new window without any cookie; it notes console errors and requests to other hosts."""
         context = browser.new_context(viewport=viewport or DESKTOP, accept_downloads=True, **more)  # type: ignore[arg-type]
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE_MS)
         visitor = Visitor(context, context.new_page(), address)
         visitor.page.on(
             "console",
