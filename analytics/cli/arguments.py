@@ -52,3 +52,30 @@ def time_ns(text: str) -> int:
     if not re.fullmatch(r"-?\d{1,19}", text) or abs(int(text)) > LONGEST_NS:
         raise argparse.ArgumentTypeError(f"{text!r} is no time in nanoseconds")
     return int(text)
+
+
+def count(text: str) -> int:
+    """A whole number above zero.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If it is none.
+    """
+    if not re.fullmatch(r"\d{1,18}", text) or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def size_bytes(text: str) -> int:
+    """``2000``, ``500M``, ``8G`` as bytes; K, M, G and T are powers of 1024.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If it is no such size or zero.
+    """
+    match = re.fullmatch(r"(\d{1,12})([KMGT]?)", text.strip().upper())
+    if match is None or not int(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 500M or 8G")
+    return int(match[1]) << (10 * " KMGT".index(match[2] or " "))

@@ -31,7 +31,10 @@ class Names:
 
     def _named(self, match: re.Match[str]) -> str:
         number = int(match[2])
-        return f"{match[1]} {self.workers[number]}" if number < len(self.workers) else match[0]
+        if number >= len(self.workers):
+            return match[0]
+        name = self.workers[number]
+        return name if name.lower().startswith("worker") else f"{match[1]} {name}"
 
 
 def as_json(summary: WindowSummary, names: Names) -> dict[str, Any]:

@@ -2,60 +2,50 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from analytics.cli.arguments import UsageError
-from analytics.decode.activities import decode_activities
-from analytics.decode.batch import merge_batches
-from analytics.decode.event_log_files import UnreadableLogError
-from analytics.decode.event_log_follower import Follower
+from analytics.cli.arguments import UsageError, count, size_bytes
+from analytics.decode.formats import FORMATS, read_files
 from analytics.decode.halves import match_halves, message_rows, unmatched_diagnostics
-from analytics.decode.spark_event_log import SparkEventLogDecoder
+from analytics.decode.limits import Limits, UnreadableFileError
 from analytics.model.diagnostics import merge
 from analytics.model.trace import Records, TraceBatch
 
 
-def read_activities(paths: Sequence[Path]) -> TraceBatch:
-    """NDJSON files as one trace: a name means the same in all of them."""
-    batches = []
-    for path in paths:
-        try:
-            with path.open("rb") as lines:
-                batches.append(decode_activities(lines, str(path) if len(paths) > 1 else ""))
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}") from error
-    return merge_batches(batches)
+def add_limit_arguments(parser: ArgumentParser) -> None:
+    """Declare how much may be read."""
+    parser.add_argument(
+        "--max-bytes", type=size_bytes, help="refuse files larger than this once unpacked, such as 500M or 8G"
+    )
+    parser.add_argument(
+        "--max-records", type=count, help="refuse files with more records, lines, spans or events than this"
+    )
 
 
-def read_spark_event_log(paths: Sequence[Path]) -> TraceBatch:
-    """Files or rolling directories of one application's event log, in the order given."""
-    decoder = SparkEventLogDecoder()
-    batches = []
-    for path in paths:
-        follower = Follower(path)
-        try:
-            batches.append(decoder.feed(follower.remaining()))
-        except UnreadableLogError as error:
-            raise UsageError(str(error)) from error
-        batches.append(TraceBatch(Records.of([]), diagnostics=follower.take_diagnostics()))
-        follower.close()
-    return merge_batches([*batches, decoder.finish()])
+def limits_of(options: Namespace) -> Limits:
+    """The limits given, or else those of the format."""
+    usual = FORMATS[options.format].limits
+    return Limits(
+        usual.max_bytes if options.max_bytes is None else options.max_bytes,
+        usual.max_records if options.max_records is None else options.max_records,
+    )
 
 
-FORMATS = {"spark-event-log": read_spark_event_log, "activities": read_activities}
-
-
-def read_trace(format_name: str, paths: Sequence[Path]) -> TraceBatch:
+def read_trace(format_name: str, paths: Sequence[Path], limits: Limits | None = None) -> TraceBatch:
     """All files as one trace, with the halves of messages joined.
 
     Raises
     ------
     UsageError
-        If a file cannot be read.
+        If a file cannot be read or is larger than the limits (the format's own if none are given).
     """
-    batch = FORMATS[format_name](paths)
+    try:
+        batch = read_files(paths, format_name, limits)
+    except UnreadableFileError as error:
+        raise UsageError(str(error)) from error
     pairs, unmatched, odd = match_halves(batch.halves)
     return replace(
         batch,

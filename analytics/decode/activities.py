@@ -17,14 +17,12 @@ from collections.abc import Iterable
 
 import orjson
 
-from analytics.decode.batch import BatchBuilder
+from analytics.decode.batch import MAX_NAME_CHARS, BatchBuilder
 from analytics.model.activity import BY_LABEL, ActivityType
 from analytics.model.trace import NONE, HalfMessage, TraceBatch
 
 LATEST_NS = 2**62
 """Times beyond this (year 2116, or as far before 1970) are refused: their differences would not fit int64."""
-
-MAX_NAME_CHARS = 500
 
 Line = dict[str, object]
 

@@ -11,6 +11,15 @@ from analytics.model.diagnostics import Diagnostic, merge
 from analytics.model.metrics import Annotation, MetricSample
 from analytics.model.trace import NONE, HalfMessage, Int32, Records, TraceBatch, Worker
 
+MAX_NAME_CHARS = 500
+"""Length of the longest name of a worker or operator."""
+
+
+def clean_name(name: str) -> str | None:
+    """A name fit to store: cut to its limit, without NUL or half characters; None if nothing is left."""
+    whole = name[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
+    return whole.replace("\0", "?") or None
+
 
 class Oddities:
     """Counts diagnostics by code and keeps the first example of each."""
@@ -18,10 +27,10 @@ class Oddities:
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, str]] = {}
 
-    def add(self, code: str, example: str) -> None:
-        """Count one oddity."""
-        count, first = self._seen.get(code, (0, example))
-        self._seen[code] = (count + 1, first)
+    def add(self, code: str, example: str, count: int = 1) -> None:
+        """Count an oddity, or several of one kind."""
+        seen, first = self._seen.get(code, (0, example))
+        self._seen[code] = (seen + count, first)
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Everything counted so far, sorted by code."""

@@ -161,7 +161,7 @@ def test_a_person_gets_a_table(capsys: pytest.CaptureFixture[str], trace: Path) 
         (["critical-path", "x", "--format", "activities", "--window", "0s"], "whole number"),
         (["critical-path", "x", "--format", "activities", "--window", "0.3ns"], "whole number"),
         (["critical-path", "x", "--format", "activities", "--window", "1s", "--origin-ns", "1.5"], "no time"),
-        (["critical-path", "x", "--format", "chrome", "--window", "1s"], "invalid choice"),
+        (["critical-path", "x", "--format", "xml", "--window", "1s"], "invalid choice"),
         (["critical-path", "x", "--window", "1s"], "--format"),
         (["critical-path", "--format", "activities", "--window", "1s"], "FILE"),
         (["dance"], "invalid choice"),
