@@ -9,7 +9,7 @@ import pytest
 from analytics.model.activity import ActivityType
 from frontend import palette
 
-SIGN_IN = Path(__file__).resolve().parents[2] / "webapp/accounts/static/accounts/sign_in.css"
+SIGN_IN = Path(__file__).resolve().parents[2] / "webapp/accounts/static/accounts/colours.css"
 
 
 def luminance(colour: str) -> float:
