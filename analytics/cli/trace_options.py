@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from analytics.cli.arguments import UsageError, duration_ns, time_ns
@@ -85,6 +86,20 @@ def window_at(windows: Windows, at_ns: int) -> Windows:
     if not windows.first <= index < windows.first + windows.count:
         raise UsageError(f"the trace has no window at {at_ns} ns")
     return replace(windows, first=index, count=1)
+
+
+def number_of(name: str, names: Sequence[str], what: str) -> int:
+    """The number of a worker or an operator.
+
+    Raises
+    ------
+    UsageError
+        If there is none of this name; it names some that are near.
+    """
+    if name in names:
+        return names.index(name)
+    near = get_close_matches(name, names, 3, 0.0)
+    raise UsageError(f"no {what} is named {name!r}" + (f"; there are {', '.join(near)}, …" if near else ""))
 
 
 def _lives(trace: TraceBatch) -> tuple[Int64, Int64]:

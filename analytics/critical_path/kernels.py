@@ -4,8 +4,12 @@ Compiling takes the better part of a minute, once a machine and version; loading
 of a second. ``python -m analytics.critical_path.kernels`` compiles and does nothing else.
 """
 
+import numpy as np
+
 from analytics.critical_path.participation import analyse
 from analytics.critical_path.path import window_edges
+from analytics.critical_path.retiming import moments, prepare
+from analytics.critical_path.what_if import rank
 from analytics.critical_path.windows import covering_windows, default_lifetimes
 from analytics.model.activity import ActivityType
 from analytics.model.trace import NONE, Records
@@ -20,7 +24,9 @@ def load_kernels() -> None:
     windows = covering_windows((0, 5), 5)
     lives = default_lifetimes(records, 2)
     analyse(records, *lives, windows, horizon_ns=10)
-    window_edges(records, *lives, windows, horizon_ns=10)
+    summary, edges, _ = window_edges(records, *lives, windows, horizon_ns=10)
+    rank([(summary, edges)])
+    moments(prepare(edges, 0, 5), np.ones(len(edges.src)))
 
 
 if __name__ == "__main__":
