@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+import re
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import Any
 
 from analytics.cli.answer_output import answer_json, diagnostic_lines, document
@@ -11,6 +12,7 @@ from analytics.cli.trace_options import add_file_arguments, read_input
 from analytics.critical_path import analyse
 from analytics.critical_path.collocation import propose_collocation
 from analytics.model.answers import CollocationAnswer, CollocationProposal
+from analytics.model.trace import Worker
 
 NAME = "collocate"
 HELP = "Which workers belong together: those whose messages across hosts are critical."
@@ -19,6 +21,24 @@ HELP = "Which workers belong together: those whose messages across hosts are cri
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_file_arguments(parser)
+    parser.add_argument(
+        "--host-pattern",
+        type=_pattern,
+        metavar="REGEX",
+        help="the part of a worker's name that is its host, for formats that do not say: '^[^/]+'",
+    )
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ArgumentTypeError(f"{text!r} is no regular expression: {error}") from error
+
+
+def _host(worker: Worker, pattern: re.Pattern[str] | None) -> str:
+    match = None if worker.host or pattern is None else pattern.search(worker.name)
+    return worker.host if match is None else match[0]
 
 
 def run(options: Namespace) -> str:
@@ -31,7 +51,9 @@ def run(options: Namespace) -> str:
     """
     trace = read_input(options)
     summaries, odd = analyse(trace.batch.records, *trace.lives, trace.windows)
-    answer = propose_collocation(summaries, [worker.host for worker in trace.batch.workers])
+    answer = propose_collocation(
+        summaries, [_host(worker, options.host_pattern) for worker in trace.batch.workers]
+    )
     diagnostics = trace.diagnostics(*odd)
     if options.json:
         return document(_json(answer, trace.names), diagnostics)
