@@ -25,7 +25,12 @@ ALGORITHM_VERSION = 1
 """Rises whenever the same input may give other results."""
 
 CHUNK_RECORDS = 400_000
-MAX_PARTITIONS = 512
+"""Read and computed at a time: bounds memory, and how often progress is told."""
+
+PARTITION_CHUNKS = 16
+MIN_PARTITIONS = 4
+"""A Spark task costs 0.15 s besides its work, as much as a chunk. So a partition takes several chunks, as
+long as there are enough partitions to keep the cores of a small machine evenly busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +74,7 @@ def run(
     chunks = [chunk for task in tasks for chunk in cut(task, _refs(segments, task))]
     # The largest first, so that no core ends up alone with one at the end.
     chunks.sort(key=lambda chunk: (-sum(r.count for r in chunk.refs), chunk.task.job_id, chunk.task.first))
-    partitions = min(len(chunks), MAX_PARTITIONS)
+    partitions = min(len(chunks), max(MIN_PARTITIONS, -(-len(chunks) // PARTITION_CHUNKS)))
 
     def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
