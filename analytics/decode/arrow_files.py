@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analytics.decode.arrow_rows import RowDecoder
+from analytics.decode.arrow_rows import RowDecoder, is_text
 from analytics.decode.arrow_sizes import FILE_MAGIC, unpacked_sizes
 from analytics.decode.limits import Budget, UnreadableFileError, about
 from analytics.model.trace import TraceBatch
@@ -57,8 +57,11 @@ def read_parquet(paths: Sequence[Path], budget: Budget) -> TraceBatch:
     decoder = RowDecoder()
     for path in paths:
         decoder.source = f"{path}, " if len(paths) > 1 else ""
-        with about(path), _arrow_errors(), path.open("rb") as file, pq.ParquetFile(file) as parquet:
-            columns = _known_columns(parquet.schema_arrow)
+        with about(path), _arrow_errors(), path.open("rb") as file:
+            schema = pq.ParquetFile(file).schema_arrow
+            columns = _known_columns(schema)
+            text = [name for name in columns if is_text(schema.field(name).type)]
+            parquet = pq.ParquetFile(file, read_dictionary=text)  # a long name is held once, not in every row
             _check_parquet(parquet.metadata, columns, budget)
             for batch in parquet.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
                 _add(decoder, batch)
@@ -110,7 +113,7 @@ def _arrow_batches(path: Path, budget: Budget, decoder: RowDecoder) -> Iterator[
                     decoder.oddities.add("damaged", f"{where}: {_first_line(error)}; the rest was not read")
                     return
                 yield batch
-            if batches == 0 or not _ends(reader):
+            if not _ends(reader):
                 decoder.oddities.add("truncated", f"{decoder.source}the file ends after batch {batches}")
 
 
@@ -152,4 +155,8 @@ def _known_columns(schema: pa.Schema) -> list[str]:
         raise UnreadableFileError(
             f"no activities: column {', '.join(missing)} is missing (there are {', '.join(schema.names)[:200]})"
         )
-    return [name for name in (*REQUIRED, *OPTIONAL) if name in schema.names]
+    known = [name for name in (*REQUIRED, *OPTIONAL) if name in schema.names]
+    twice = [name for name in known if schema.names.count(name) > 1]
+    if twice:
+        raise UnreadableFileError(f"no activities: there are several columns named {', '.join(twice)}")
+    return known

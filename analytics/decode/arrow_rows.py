@@ -137,14 +137,15 @@ def _strings(column: pa.Array, name: str) -> tuple[Int64, list[str | None]]:
     if pa.types.is_null(column.type):
         return np.full(len(column), NONE, np.int64), []
     if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode() if _is_text(column.type) else column
-    if not (pa.types.is_dictionary(column.type) and _is_text(column.type.value_type)):
+        column = column.dictionary_encode() if is_text(column.type) else column
+    if not (pa.types.is_dictionary(column.type) and is_text(column.type.value_type)):
         raise UnreadableFileError(f"column {name} is {column.type}; expected strings or whole numbers")
     codes = column.indices.cast(pa.int64()).fill_null(NONE).to_numpy(zero_copy_only=False)
     return codes, column.dictionary.to_pylist()
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether names can come in a column of this type."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 

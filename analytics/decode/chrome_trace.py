@@ -74,6 +74,8 @@ def _decode(file: LimitedFile, budget: Budget, source: str) -> TraceBatch:
             used += _add(parts, event, oddities)
         except _BadEventError as error:
             oddities.add(error.code, f"{source}event {number}: {error}")
+    if number and not used:
+        raise UnreadableFileError(f"not a Chrome trace: {oddities.diagnostics()[0].example}")
     if events.problem:
         code, says = events.problem
         if not used:
@@ -187,7 +189,7 @@ def _microseconds(event: Event, field: str) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise _BadEventError("wrong_type", f"{field} must be a number of microseconds, not {value!r:.60}")
     exact = Decimal(value)
-    if not exact.is_finite() or abs(exact) > LATEST_NS // 1000:
+    if not exact.is_finite() or exact.copy_abs() > LATEST_NS // 1000:
         raise _BadEventError("time_out_of_range", f"{field} is {value!s:.60}, more than 2^62 ns from 1970")
     return exact
 

@@ -94,7 +94,7 @@ FORMATS = {
     for item in (
         Format("activities", "Activities (NDJSON)", _read_activities, Limits(4 * GIB, 10 * MILLION)),
         Format("spark-event-log", "Spark event log", _read_spark_event_log, Limits(16 * GIB, 20 * MILLION)),
-        Format("snailtrail", "SnailTrail log (MessagePack)", read_snailtrail, Limits(GIB, 50 * MILLION)),
+        Format("snailtrail", "SnailTrail log (MessagePack)", read_snailtrail, Limits(GIB, 30 * MILLION)),
         Format(
             "otlp", "OpenTelemetry spans (OTLP protobuf or JSON)", read_otlp, Limits(512 * MIB, 2 * MILLION)
         ),

@@ -103,7 +103,7 @@ def about(path: Path) -> Iterator[None]:
     try:
         yield
     except UnreadableFileError as error:
-        raise type(error)(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {' '.join(str(error).split())}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise UnreadableFileError(f"{path}: damaged or cut short gzip: {error}") from error
     except OSError as error:

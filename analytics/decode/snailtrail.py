@@ -13,7 +13,6 @@ in :mod:`analytics.decode.snailtrail_pairs`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +29,9 @@ from analytics.model.trace import Int64, TraceBatch
 
 FIELDS = 7
 BUSY_WAITING = 13
-CHUNK_RECORDS = 1 << 16
+CHUNK_BYTES = 1 << 20
+_LONGEST = b"\xc0" * 9
+"""As many nils as the longest number has bytes."""
 _INT32 = 2**31 - 1
 _INT64 = 2**63 - 1
 
@@ -107,7 +108,7 @@ def _good_records(file: LimitedFile, budget: Budget, oddities: Oddities, source:
     for fields in _fields(file, found):
         whole = len(fields) // FIELDS
         budget.take_records(whole)
-        table, usable = _integers(fields[: whole * FIELDS], before, found)
+        table, usable = _integers(fields, before, found)
         _check(table, usable, before, found)
         if usable.any():
             logs.append(Log.of(table[usable]))
@@ -123,24 +124,31 @@ def _good_records(file: LimitedFile, budget: Budget, oddities: Oddities, source:
 
 
 def _fields(file: LimitedFile, oddities: Oddities) -> Iterator[list[object]]:
-    """The file's values, a whole number of records at a time but for the last."""
+    """The file's values, whole records only, some at a time."""
     nothing_longer = dict.fromkeys(
         ("max_str_len", "max_bin_len", "max_array_len", "max_map_len", "max_ext_len"), 0
     )
-    unpacker: Any = msgpack.Unpacker(file, read_size=1 << 20, raw=True, **nothing_longer)
-    more, count = True, 0
-    while more:
-        fields: list[object] = []
-        try:
-            fields.extend(islice(unpacker, CHUNK_RECORDS * FIELDS))  # keeps what came before an error
-            more = len(fields) == CHUNK_RECORDS * FIELDS
-        except ValueError:  # what msgpack raises for bytes that are no scalar
-            oddities.add("damaged", f"byte {unpacker.tell()} begins no integer; the rest was not read")
-            yield fields
-            return
-        count += len(fields)
-        yield fields
-    if unpacker.tell() < file.position and count % FIELDS == 0:
+    unpacker: Any = msgpack.Unpacker(raw=True, **nothing_longer)
+    fields: list[object] = []
+    count = 0
+    try:
+        while data := file.read(CHUNK_BYTES):
+            unpacker.feed(data)
+            fields.extend(unpacker)  # keeps what came before an error
+            left = fields[len(fields) - len(fields) % FIELDS :]
+            yield fields[: len(fields) - len(left)]
+            count += len(fields) - len(left)
+            fields = left
+        unpacker.feed(_LONGEST)
+        cut = list(unpacker) != [None] * len(_LONGEST)  # then the last number has swallowed some
+    except ValueError:  # what msgpack raises for bytes that are no scalar
+        whole = len(fields) - len(fields) % FIELDS
+        oddities.add(
+            "damaged", f"after record {(count + whole) // FIELDS}: no integer; the rest was not read"
+        )
+        yield fields[:whole]
+        return
+    if cut or fields:
         oddities.add("truncated", f"the file ends within record {count // FIELDS + 1}")
 
 
