@@ -62,8 +62,9 @@ def read_parquet(paths: Sequence[Path], budget: Budget) -> TraceBatch:
             columns = _known_columns(schema)
             text = [name for name in columns if is_text(schema.field(name).type)]
             parquet = pq.ParquetFile(file, read_dictionary=text)  # a long name is held once, not in every row
-            _check_parquet(parquet.metadata, columns, budget)
+            _check_parquet(parquet.metadata, budget)
             for batch in parquet.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
+                budget.take_records(batch.num_rows)
                 _add(decoder, batch)
     return decoder.finish()
 
@@ -139,14 +140,12 @@ def _check_arrow(file: object, budget: Budget) -> int:
     return batches
 
 
-def _check_parquet(metadata: pq.FileMetaData, columns: Sequence[str], budget: Budget) -> None:
-    budget.take_records(metadata.num_rows)
+def _check_parquet(metadata: pq.FileMetaData, budget: Budget) -> None:
+    """By row group, with the columns that are not read: to ask damaged metadata about a column ends the process."""
+    if metadata.num_rows > budget.records_left:
+        budget.take_records(metadata.num_rows)
     for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for at in range(group.num_columns):
-            column = group.column(at)
-            if column.path_in_schema.split(".")[0] in columns:
-                budget.take_bytes(max(column.total_uncompressed_size, 0))
+        budget.take_bytes(max(metadata.row_group(number).total_byte_size, 0))
 
 
 def _known_columns(schema: pa.Schema) -> list[str]:
