@@ -8,6 +8,8 @@ from urllib.parse import parse_qs
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 SECOND_NS = 1_000_000_000
+LATEST_NS = 2**62
+"""The year 2116: what lies beyond does not fit the database's arithmetic."""
 RANGES = {"5m": 300, "15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400}
 RANGE_LABELS = {"5m": "5 min", "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h"}
 DEFAULT_RANGE = "15m"
@@ -104,9 +106,10 @@ def _instant(text: str | None) -> int | None:
     try:
         at = datetime.fromisoformat(text or "")
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
-        return int(at.timestamp()) * SECOND_NS + at.microsecond * 1000
+        at_ns = int(at.timestamp()) * SECOND_NS + at.microsecond * 1000
     except (ValueError, OverflowError):
         return None
+    return at_ns if abs(at_ns) < LATEST_NS else None
 
 
 def _integer(text: str | None) -> int | None:

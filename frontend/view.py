@@ -95,7 +95,9 @@ def _is_callback(body: bytes) -> bool:
         asked = json.loads(body)
     except ValueError:
         return False
-    if not isinstance(asked, dict) or asked.get("output") not in app.callback_map:
+    if not isinstance(asked, dict) or not isinstance(asked.get("output"), str):
+        return False
+    if asked["output"] not in app.callback_map:
         return False
     known = app.callback_map[asked["output"]]
     given = (asked.get("inputs"), asked.get("state", []))

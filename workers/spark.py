@@ -21,7 +21,7 @@ from webapp.telemetry import segment_store
 
 logger = logging.getLogger(__name__)
 
-WORKER = f"spark@{socket.gethostname()}"
+WORKER = f"spark@{socket.gethostname()} {settings.WEIR_HOME}"
 PULSE_S = 5
 
 

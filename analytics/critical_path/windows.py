@@ -21,9 +21,12 @@ def trace_bounds(records: Records) -> tuple[int, int] | None:
 
 
 def default_lifetimes(records: Records, n_workers: int) -> tuple[Int64, Int64]:
-    """Every worker alive from the first to the last record; nobody ever (0 until -1) if there is none."""
+    """Every worker that has a record alive from the trace's first to its last; others never (0 until -1)."""
     first, last = trace_bounds(records) or (0, -1)
-    return np.full(n_workers, first, np.int64), np.full(n_workers, last, np.int64)
+    seen = np.zeros(n_workers, np.bool_)
+    seen[records.worker] = True
+    seen[records.peer[records.peer >= 0]] = True
+    return np.where(seen, first, 0).astype(np.int64), np.where(seen, last, -1).astype(np.int64)
 
 
 def covering_windows(

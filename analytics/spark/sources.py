@@ -53,9 +53,10 @@ class PostgresSegments:
         return Records.concat([segments.decode(payload) for (payload,) in rows])
 
     def lifetimes(self, job_id: int) -> list[tuple[int, int | None, int | None]]:
-        """``(worker number, alive from, alive until)`` of the job's workers, in order of number."""
+        """``(worker number, alive from, alive until)`` of workers that reported anything, in order of number."""
         query = (
-            "SELECT number, alive_from_ns, alive_until_ns FROM jobs_worker WHERE job_id = %s ORDER BY number"
+            "SELECT number, alive_from_ns, alive_until_ns FROM jobs_worker WHERE job_id = %s "
+            "AND coalesce(alive_from_ns, alive_until_ns, last_ns) IS NOT NULL ORDER BY number"
         )
         return self._connection().execute(query, [job_id]).fetchall()
 

@@ -1,6 +1,6 @@
 """Ingest → summary visible, at 30,000 events/s in 1 s windows, through the real workers.
 
-A window's latency runs from the commit of the last batch with records of it to the first look that finds its
+A window's latency runs from the hand-over of the last batch with records of it to the first look that finds its
 row (looked for every 20 ms). It includes the allowed lateness, since no window closes before that.
 """
 
@@ -78,9 +78,11 @@ def _feed(job: object, seconds: int, committed: dict[int, float]) -> None:
     for number, stop in enumerate(cuts.tolist()):
         time.sleep(max(0.0, (start_ns + (number + 1) * width_ns - time.time_ns()) / 1e9))
         part = traces.batches(records.take(np.arange(begin, stop)), WORKERS, size=10**9)[0]
-        store_batch(job, part, digest_of(job.name, str(number)))
         now = time.time()
-        for window in range(int(part.records.start_ns.min() // 10**9), int(part.records.end_ns.max() // 10**9) + 1):
+        store_batch(job, part, digest_of(job.name, str(number)))
+        for window in range(
+            int(part.records.start_ns.min() // 10**9), int(part.records.end_ns.max() // 10**9) + 1
+        ):
             committed[window] = now
         begin = stop
 

@@ -93,7 +93,8 @@ def test_a_link_to_a_segment_shows_a_colleague_the_same(
 
 def test_a_timeline_that_failed_says_why_and_can_be_tried_again(job: Job, alice: Visitor) -> None:
     page = open_timeline(alice, job)
-    timelines.fail(Timeline.objects.get().pk, "the segments are gone")
+    row = Timeline.objects.get()
+    timelines.fail(row.pk, row.run_id, "the segments are gone")
     Timeline.objects.update(state=TimelineState.FAILED)
     expect(page.locator("#timeline-message")).to_contain_text("the segments are gone")
     page.click("#timeline-retry")

@@ -9,11 +9,13 @@ from analytics.model import segments
 from analytics.model.activity import ActivityType
 from analytics.model.metrics import Annotation, MetricSample
 from analytics.model.trace import HalfMessage, Records, TraceBatch, Worker
+from analytics.spark.lifetimes import alive
+from analytics.spark.sources import PostgresSegments
 from webapp.analysis import services as analysis
 from webapp.analysis.models import PendingRange, Run, RunState
 from webapp.jobs.models import Job
 from webapp.jobs.services import ensure_job
-from webapp.telemetry import models
+from webapp.telemetry import models, segment_store
 from webapp.telemetry.services import digest_of, store_batch
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +80,8 @@ def test_a_batch_changes_the_gap_before_it_but_not_past_the_horizon(job: Job) ->
     assert ranges(job) == [(90, 96, False)]
     PendingRange.objects.all().delete()
     store_batch(job, batch(processing(0, 97, 98)), digest_of(b"3"))
-    assert ranges(job) == [(97, 98, False)], "w0 was silent for 92 s, longer than the horizon of 60 s"
+    # w0 was silent for 92 s, longer than the horizon of 60 s: only what was the job's last second changes too
+    assert ranges(job) == [(96, 97, False), (97, 98, False)]
 
 
 def test_late_records_are_analysed_at_once_and_their_surroundings_once_more_later(job: Job) -> None:
@@ -149,3 +152,65 @@ def test_a_restarted_worker_frees_its_own_runs_at_once(job: Job) -> None:
     assert analysis.release_runs_of("b") == 0
     assert analysis.release_runs_of("a") == 1
     assert analysis.claim_work(1, "a") is not None
+
+
+def test_a_silence_of_the_whole_job_reopens_its_last_window_and_counts_as_time(job: Job) -> None:
+    store_batch(job, batch(processing(0, 10, 10.4)), digest_of(b"1"))
+    PendingRange.objects.all().delete()
+    store_batch(job, batch(processing(0, 700, 701)), digest_of(b"2"))
+    assert ranges(job) == [(10.4, 700, False), (700, 701, False)]
+
+
+def test_records_with_impossible_times_are_refused_and_the_others_kept(job: Job) -> None:
+    ahead = timezone.now().timestamp() + 7200
+    mixed = batch(processing(0, 0, 5), processing(1, 5, 90_000), processing(1, ahead, ahead + 1))
+    stored = store_batch(job, mixed, digest_of(b"1"))
+    assert stored.record_count == 1
+    assert {item.code: item.count for item in stored.diagnostics} == {
+        "longer_than_a_day": 1,
+        "time_in_the_future": 1,
+    }
+    job.refresh_from_db()
+    assert job.last_ns == 5 * S
+
+
+def test_a_job_whose_analysis_fails_holds_up_no_other(job: Job) -> None:
+    other = ensure_job("other")
+    for each in (job, other):
+        store_batch(each, batch(processing(0, 0, 10)), digest_of(b"1"))
+    together = analysis.claim_work(1, "w")
+    assert together is not None
+    assert len(together[1]) == 2
+    analysis.fail_run(together[0], "out of memory")
+    alone = analysis.claim_work(1, "w")
+    assert alone is not None
+    assert len(alone[1]) == 1, "after a failure each is tried by itself"
+    analysis.fail_run(alone[0], "out of memory")
+    good = analysis.claim_work(1, "w")
+    assert good is not None
+    assert good[1][0].job_id != alone[1][0].job_id
+    analysis.finish_run(good[0], good[1], [])
+    assert analysis.claim_work(1, "w") is None, "the bad one waits longer each time"
+    PendingRange.objects.update(not_before=timezone.now())
+    assert analysis.claim_work(1, "w") is not None
+
+
+def test_a_backlog_of_one_job_leaves_room_for_the_others(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analysis, "MAX_WINDOWS_A_RUN", 20)
+    other = ensure_job("other")
+    store_batch(job, batch(processing(0, 0, 1000)), digest_of(b"1"))
+    store_batch(other, batch(processing(0, 0, 7)), digest_of(b"1"))
+    claimed = analysis.claim_work(1, "w")
+    assert claimed is not None
+    assert {part.job_id: part.index_ranges for part in claimed[1]} == {job.pk: ((0, 10),), other.pk: ((0, 5),)}
+
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_only_a_lost_half_named_has_no_life(job: Job) -> None:
+    sent = HalfMessage(DATA, False, 0, 1, 3 * S, "c1")
+    store_batch(job, batch(processing(0, 0, 5), halves=(sent,)), digest_of(b"1"))
+    lives = PostgresSegments(segment_store.address()).lifetimes(job.pk)
+    assert [number for number, _, _ in lives] == [0]
+    alive_from, alive_until = alive(lives, (0, 5 * S))
+    assert (alive_from.tolist(), alive_until.tolist()) == ([0], [5 * S])

@@ -36,12 +36,16 @@ class Run(models.Model):
 
 
 class PendingRange(models.Model):
-    """Time whose windows must be analysed (again). ``run`` is who works on it now, if anyone."""
+    """Time whose windows must be analysed (again). ``run`` is who works on it now, if anyone.
+
+    ``attempts`` counts the runs that failed on it.
+    """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="pending_ranges")
     from_ns = models.BigIntegerField()
     to_ns = models.BigIntegerField()
     not_before = models.DateTimeField()
+    attempts = models.IntegerField(default=0)
     run = models.ForeignKey(Run, null=True, on_delete=models.SET_NULL, related_name="ranges")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -20,7 +20,10 @@ from webapp.ops.partitions import ensure_days
 LEASE = timedelta(seconds=60)
 """A run that has not said anything for so long is dead, and its ranges are free again."""
 
-MAX_WINDOWS_A_RUN = 200_000
+MAX_WINDOWS_A_RUN = 10_000
+"""Bounds what a run holds in memory and how long others wait for it; the rest waits for the next run."""
+
+LONGEST_RETRY_S = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,9 @@ def mark_for_settling(job: Job, from_ns: int, to_ns: int) -> None:
     every batch. The caller holds the job's row lock.
     """
     now = timezone.now()
-    waiting = PendingRange.objects.filter(job=job, run__isnull=True, not_before__gt=now).first()
+    later = PendingRange.objects.filter(job=job, run__isnull=True, not_before__gt=now, attempts=0)
+    # A range that is being claimed at this moment is not waiting any more.
+    waiting = later.select_for_update(skip_locked=True).first()
     if waiting is None:
         due = now + timedelta(seconds=job.gap_horizon_ns / 1e9)
         PendingRange.objects.create(job=job, from_ns=from_ns, to_ns=to_ns, not_before=due)
@@ -63,8 +68,11 @@ def claim_work(algorithm_version: int, worker: str) -> tuple[Run, list[JobWork]]
     A job that another live run works on is left alone, so that an older result never overwrites a newer
     one. Ranges that reach past a job's closed time are split: the open part keeps waiting.
     """
+    with connection.cursor() as cursor:
+        # One claim at a time: without it, a range that is committed between two looks is claimed twice.
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('analysis.claim_work'))")
+    _free_dead_runs()
     now = timezone.now()
-    _free_dead_runs(now)
     busy = PendingRange.objects.filter(run__isnull=False).values("job_id")
     ranges = (
         PendingRange.objects.select_for_update(skip_locked=True, of=("self",))
@@ -76,23 +84,27 @@ def claim_work(algorithm_version: int, worker: str) -> tuple[Run, list[JobWork]]
     by_job: dict[Job, list[PendingRange]] = {}
     for item in ranges:
         by_job.setdefault(item.job, []).append(item)
-    run = Run(algorithm_version=algorithm_version, worker=worker)
-    work: list[JobWork] = []
-    room = MAX_WINDOWS_A_RUN
-    for job, items in by_job.items():
-        part = _claim_job(run, job, items, closed_until_ns(job, now), room)
-        if part is not None:
-            work.append(part)
-            room -= sum(stop - start for start, stop in part.index_ranges)
-    if not work:
-        return None
-    run.windows_total = MAX_WINDOWS_A_RUN - room
-    run.save(update_fields=["windows_total"])
-    return run, work
+    healthy = {job: items for job, items in by_job.items() if not any(item.attempts for item in items)}
+    suspects = sorted(
+        (job for job in by_job if job not in healthy), key=lambda job: by_job[job][0].not_before
+    )
+    # Jobs that failed are tried alone, so that a bad one takes no other down with it.
+    for group in (healthy, *({job: by_job[job]} for job in suspects)):
+        run = Run(algorithm_version=algorithm_version, worker=worker)
+        share = max(1, MAX_WINDOWS_A_RUN // max(1, len(group)))
+        parts = [
+            _claim_job(run, job, items, closed_until_ns(job, now), share) for job, items in group.items()
+        ]
+        work = [part for part in parts if part is not None]
+        if work:
+            run.windows_total = sum(stop - start for part in work for start, stop in part.index_ranges)
+            run.save(update_fields=["windows_total"])
+            return run, work
+    return None
 
 
-def _free_dead_runs(now: datetime) -> None:
-    dead = Run.objects.filter(state=RunState.RUNNING, heartbeat_at__lt=now - LEASE)
+def _free_dead_runs() -> None:
+    dead = Run.objects.filter(state=RunState.RUNNING, heartbeat_at__lt=timezone.now() - LEASE)
     for run in dead.select_for_update(skip_locked=True):
         fail_run(run, "the worker stopped without a word")
 
@@ -179,9 +191,14 @@ class RunLostError(RuntimeError):
 
 
 def fail_run(run: Run, error: str) -> None:
-    """Give the run's ranges back and keep why it failed."""
+    """Give the run's ranges back, at once the first time, then later each time, and keep why it failed."""
     with transaction.atomic():
-        PendingRange.objects.filter(run=run).update(run=None)
+        now = timezone.now()
+        for item in PendingRange.objects.select_for_update().filter(run=run):
+            item.attempts += 1
+            item.not_before = now + timedelta(seconds=min(2**item.attempts - 2, LONGEST_RETRY_S))
+            item.run = None
+            item.save(update_fields=["attempts", "not_before", "run"])
         Run.objects.filter(pk=run.pk, state=RunState.RUNNING).update(
             state=RunState.FAILED, finished_at=timezone.now(), error=error[:10_000]
         )

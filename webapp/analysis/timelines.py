@@ -38,9 +38,11 @@ def store(timeline_id: int, run_id: int, payload: bytes) -> None:
     Timeline.objects.filter(pk=timeline_id, run_id=run_id).update(state=TimelineState.READY, payload=payload)
 
 
-def fail(timeline_id: int, error: str) -> None:
-    """Keep why a timeline could not be computed."""
-    Timeline.objects.filter(pk=timeline_id).update(state=TimelineState.FAILED, error=error[:2000])
+def fail(timeline_id: int, run_id: int, error: str) -> None:
+    """Keep why a timeline could not be computed, unless the window was analysed again meanwhile."""
+    Timeline.objects.filter(pk=timeline_id, run_id=run_id).update(
+        state=TimelineState.FAILED, error=error[:2000]
+    )
 
 
 def retry(job: Job, start_ns: int) -> None:

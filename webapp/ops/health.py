@@ -1,5 +1,6 @@
 """Is Weir up, and is it ready to work?"""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
+
+logger = logging.getLogger(__name__)
 
 HEARTBEAT_KEY = "weir:heartbeat:{name}"
 """Where a worker says that it lives; the value is the Unix time in seconds, the key expires by itself."""
@@ -53,7 +56,8 @@ def _guarded(check: Callable[[], Check]) -> Check:
     try:
         return check()
     except (DatabaseError, redis.RedisError) as error:
-        return Check(False, f"{type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        logger.warning("readyz.failed %s", error)  # names hosts and users, which no stranger should read
+        return Check(False, f"cannot be reached ({type(error).__name__}); the log says more")
 
 
 def _database() -> Check:

@@ -1,4 +1,4 @@
-"""Day partitions of the tables that grow: made when first needed, dropped when old."""
+"""Day partitions of the tables that grow, made when first needed; dropping one forgets a day at once."""
 
 from collections.abc import Iterable
 

@@ -19,8 +19,11 @@ from webapp.analysis.services import mark_for_settling, mark_pending
 from webapp.jobs.models import Job
 from webapp.jobs.services import number_names
 from webapp.ops.partitions import ensure_days
-from webapp.telemetry import reach, segment_store
+from webapp.telemetry import plausible, reach, segment_store
 from webapp.telemetry.models import Annotation, Batch, MetricSample, OpenHalves, Series
+
+LONGEST_SILENCE_NS = 86_400_000_000_000
+"""After so long a silence of the whole job, its windows get no result: there is nothing to tell about them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +48,14 @@ def digest_of(*parts: bytes | str) -> bytes:
 @transaction.atomic
 def store_batch(job: Job, batch: TraceBatch, digest: bytes) -> Stored:
     """Store one decoded delivery of a job and mark the windows it touches for analysis."""
-    job = Job.objects.select_for_update().get(pk=job.pk)
+    job = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
     row, created = Batch.objects.get_or_create(
         job=job, digest=digest, defaults={"record_count": 0, "metric_count": len(batch.metrics)}
     )
     if not created:
         return Stored(True, row.record_count, row.metric_count, ())
+    records, refused = plausible.split(batch.records, int(timezone.now().timestamp() * 1e9))
+    batch = replace(batch, records=records, diagnostics=(*batch.diagnostics, *refused))
     records, halves = _numbered(job, batch)
     messages, diagnostics = _match(job, halves, _latest(records, halves))
     records = Records.concat([records, messages])
@@ -107,8 +112,13 @@ def _match(
     met = {HalfMessage(**half) for half in store.met}
     pairs, unmatched, diagnostics = match_halves([*carried, *fresh])
     horizon = max(latest_ns or 0, job.last_ns or 0) - job.gap_horizon_ns
-    keep = [half for half in to_carry(pairs, unmatched) if half.at_ns >= horizon]
     met |= {sent for sent, _ in pairs}
+    keep = [
+        half
+        for half in to_carry(pairs, unmatched)
+        # A send that names its receiver has all the ends it will ever have.
+        if half.at_ns >= horizon and not (half in met and half.peer != NONE)
+    ]
     store.halves = [asdict(half) for half in keep]
     store.met = [asdict(half) for half in keep if half in met]
     store.save(update_fields=["halves", "met"])
@@ -128,10 +138,14 @@ def _mark(job: Job, records: Records) -> None:
             "AS seen(number, at_ns) WHERE job_id = %s AND jobs_worker.number = seen.number",
             [list(touched.last_ns), list(touched.last_ns.values()), job.pk],
         )
+    first, final = touched.first_ns, touched.to_ns
+    if job.last_ns is not None and job.last_ns < touched.from_ns:
+        # What was the job's last window ended with its records; now it goes on, and so does the silence after it.
+        mark_pending(job, job.last_ns, min(job.last_ns + LONGEST_SILENCE_NS, touched.from_ns))
     mark_pending(job, touched.from_ns, touched.to_ns)
     if touched.settle is not None:
-        mark_for_settling(job, *touched.settle)
-    first, final = touched.first_ns, touched.to_ns
+        from_ns, to_ns = touched.settle
+        mark_for_settling(job, from_ns, min(to_ns, max(final, job.last_ns or final)))
     job.first_ns = first if job.first_ns is None else min(job.first_ns, first)
     job.last_ns = final if job.last_ns is None else max(job.last_ns, final)
 

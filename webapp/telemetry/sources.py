@@ -20,6 +20,9 @@ from webapp.telemetry.services import digest_of, store_batch
 
 State = dict[str, Any]
 
+QUIET_AFTER = timedelta(minutes=10)
+QUIET_EVERY = timedelta(seconds=20)
+
 
 def add_source(kind: SourceKind, location: str, parent: Source | None = None) -> Source:
     """The source at this place, registered now if it is new."""
@@ -28,9 +31,18 @@ def add_source(kind: SourceKind, location: str, parent: Source | None = None) ->
 
 
 def due(kind: SourceKind, *, not_since: timedelta) -> list[int]:
-    """Ids of unfinished sources of a kind that were not polled within ``not_since``."""
-    before = timezone.now() - not_since
-    rows = Source.objects.filter(Q(polled_at__lt=before) | Q(polled_at=None), kind=kind, finished=False)
+    """Ids of unfinished sources of a kind that were not polled within ``not_since``.
+
+    Those that have failed, or given nothing for ``QUIET_AFTER``, are looked at every ``QUIET_EVERY`` only: an
+    application that was killed never ends its log.
+    """
+    now = timezone.now()
+    quiet = Q(polled_at__isnull=False) & (
+        ~Q(error="") | Q(data_at__lt=now - QUIET_AFTER) | Q(data_at=None, created_at__lt=now - QUIET_AFTER)
+    )
+    listed = Q(kind=SourceKind.SPARK_EVENT_LOG_DIRECTORY)
+    ready = Q(polled_at=None) | (Q(polled_at__lt=now - not_since) & (listed | ~quiet))
+    rows = Source.objects.filter(ready | Q(polled_at__lt=now - QUIET_EVERY), kind=kind, finished=False)
     return list(rows.order_by("polled_at").values_list("id", flat=True))
 
 
@@ -52,13 +64,14 @@ def discovered(parent: Source, kind: SourceKind, locations: Iterable[str]) -> No
 class Poll:
     """What one poll read, and how the reader stands after it.
 
-    ``job_name`` and ``identity`` are empty while the log has not said yet whose it is.
+    ``job_name``, ``identity`` and ``started_ns`` are empty while the log has not said yet whose it is.
     """
 
     batch: TraceBatch
     state: State
     job_name: str
     identity: str
+    started_ns: int | None
     finished: bool
 
 
@@ -76,12 +89,22 @@ def save_poll(source: Source, poll: Poll) -> Job | None:
             source.save()
             return None
     if source.job is None and poll.job_name:
-        source.job = ensure_job(poll.job_name, Engine.SPARK)
+        source.job = ensure_job(_job_name(poll), Engine.SPARK)
     if source.job is not None:
         _store(source, source.job, poll)
     source.state, source.finished = poll.state, poll.finished
     source.save()
     return source.job
+
+
+def _job_name(poll: Poll) -> str:
+    """The application's name, with its id if another application of that name ran when this one had started.
+
+    Their workers have the same names; on one job's timelines they would do two things at once.
+    """
+    same = Source.objects.filter(job__name=poll.job_name, job__last_ns__gt=poll.started_ns or 0)
+    beside = same.exclude(identity__in=("", poll.identity)).exists()
+    return f"{poll.job_name} ({poll.identity.split()[0]})" if beside and poll.started_ns else poll.job_name
 
 
 def _store(source: Source, job: Job, poll: Poll) -> None:
@@ -90,10 +113,15 @@ def _store(source: Source, job: Job, poll: Poll) -> None:
     if told or batch.diagnostics:
         # The position before the poll names this part of the log, however often it is read.
         before = json.dumps(source.state, sort_keys=True)
-        store_batch(job, batch, digest_of("poll", source.location, before))
+        store_batch(job, batch, digest_of("poll", source.location, source.identity, before))
         source.data_at = source.polled_at
     if told or poll.finished:
         Job.objects.filter(pk=job.pk).update(finished=poll.finished)
+
+
+def restart(source_id: int) -> None:
+    """Read a source from its start as another log: what was there has been replaced."""
+    Source.objects.filter(pk=source_id).update(state=None, identity="", finished=False)
 
 
 def poll_failed(source_id: int, error: str) -> None:

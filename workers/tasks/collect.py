@@ -11,6 +11,7 @@ from celery import shared_task
 from django.db import transaction
 
 from analytics.decode.event_log_files import UnreadableLogError
+from analytics.decode.event_log_follower import LogReplacedError
 from webapp.telemetry import sources
 from webapp.telemetry.models import SourceKind
 from workers.collectors.event_log import EventLogCollector, find_logs
@@ -21,6 +22,9 @@ LOG_EVERY = timedelta(milliseconds=500)
 DIRECTORY_EVERY = timedelta(seconds=3)
 POLLS_A_TASK = 20
 """A long log is read in steps of some megabytes; after so many, others get their turn."""
+
+MAX_NAME = 150
+"""Of a job, so that an id can follow it."""
 
 _collectors: dict[str, EventLogCollector] = {}
 """Open logs of this process, kept only to save work: the position is in the database."""
@@ -62,9 +66,13 @@ def _polls(source_id: int) -> Iterator[bool]:
         try:
             with transaction.atomic():
                 more = _poll(source_id)
-        except UnreadableLogError as error:
+        except Exception as error:  # whatever it is, the person who owns the log must read it on the page
+            if not isinstance(error, UnreadableLogError):
+                logger.exception("collect.failed source=%d", source_id)
             _forget(source_id)
-            sources.poll_failed(source_id, str(error))
+            if isinstance(error, LogReplacedError):
+                sources.restart(source_id)
+            sources.poll_failed(source_id, f"{error}")
             more = False
         yield more
 
@@ -79,9 +87,9 @@ def _poll(source_id: int) -> bool:
     application = collector.application
     over = application.finished and collector.caught_up
     # A log that lost its first lines does not name its application; its own name must do.
-    name = application.name or (Path(source.location).name if len(batch.records) else "")
+    name = (application.name or (Path(source.location).name if len(batch.records) else ""))[:MAX_NAME]
     identity = f"{application.app_id} {application.started_ns}" if application.app_id else ""
-    job = sources.save_poll(source, sources.Poll(batch, state, name, identity, over))
+    job = sources.save_poll(source, sources.Poll(batch, state, name, identity, application.started_ns, over))
     if over:
         logger.info("collect.finished source=%d job=%s", source_id, job)
         _forget(source_id)

@@ -22,7 +22,7 @@ def compute(timeline_id: int) -> None:
     try:
         timelines.store(row.pk, row.run_id, _edges(row))
     except (LookupError, ValueError) as error:
-        timelines.fail(row.pk, str(error))
+        timelines.fail(row.pk, row.run_id, str(error))
         raise
 
 

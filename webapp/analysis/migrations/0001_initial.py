@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
                 ('from_ns', models.BigIntegerField()),
                 ('to_ns', models.BigIntegerField()),
                 ('not_before', models.DateTimeField()),
+                ('attempts', models.IntegerField(default=0)),
                 ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pending_ranges', to='jobs.job')),
                 ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='ranges', to='analysis.run')),
             ],
