@@ -7,6 +7,7 @@ import django
 from celery import Celery
 from celery.signals import worker_init
 
+from analytics.critical_path.kernels import load_kernels
 from workers import queues
 from workers.schedule import SCHEDULE
 
@@ -35,9 +36,11 @@ app.set_default()
 
 
 @worker_init.connect
-def warm_up_spark(**_: Any) -> None:
-    """Start the Spark session before the worker takes its first task, if it reads the Spark queue."""
+def warm_up(**_: Any) -> None:
+    """Before the first task: start the Spark session, or load the kernels that timelines need."""
     if queues.SPARK in app.amqp.queues.consume_from:
         from workers.spark import start
 
         start()
+    elif queues.INTERACTIVE in app.amqp.queues.consume_from:
+        load_kernels()

@@ -57,7 +57,8 @@ def time_axis(colours: Palette, steps: Steps, view: View) -> dict[str, Any]:
         colours,
         type="date",
         range=[first, first + steps.count * steps.width_ns / 1e6],
-        nticks=6,
+        nticks=4,  # four labels fit the narrowest card without being turned and cut off
+        tickangle=0,
         tickformatstops=[
             {"dtickrange": [None, 1000], "value": "%H:%M:%S.%L"},
             {"dtickrange": [1000, 60_000], "value": "%H:%M:%S"},
