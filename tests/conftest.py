@@ -6,16 +6,20 @@ Where nothing may be skipped (``WEIR_REQUIRE_ALL=1`` or ``CI=true``) a browser o
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 
 import django
 import pytest
+from playwright.sync_api import Browser
 
+from tests.support.browser import chromium
 from tests.support.services import Services, export, running_services
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 
+# Playwright runs an event loop in the test's thread; Django would refuse the ORM there.
+os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 MUST_RUN = ("browser", "spark")
 _stack = ExitStack()
 _services = pytest.StashKey[Services]()
@@ -50,6 +54,13 @@ def postgres_url(services: Services) -> str:
 def valkey_url(services: Services) -> str:
     """URL of the test run's Valkey."""
     return services.valkey_url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests: a second one in the same thread is refused."""
+    with chromium() as running:
+        yield running
 
 
 def nothing_may_be_skipped() -> bool:

@@ -20,7 +20,9 @@ def lines(path: Path) -> int:
 
 
 def test_no_file_is_longer_than_500_lines() -> None:
-    long = {str(path.relative_to(ROOT)): lines(path) for path in sources(*PACKAGES, "tests") if lines(path) > 500}
+    long = {
+        str(path.relative_to(ROOT)): lines(path) for path in sources(*PACKAGES, "tests") if lines(path) > 500
+    }
     assert not long
 
 

@@ -13,21 +13,12 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 from playwright.sync_api import Browser
 
-from tests.support.browser import PASSWORD, Visitor, chromium
+from tests.support.browser import PASSWORD, Visitor
 
 if TYPE_CHECKING:  # pytest may read this file before Django is set up
     from webapp.jobs.models import Job
 
-# Playwright runs an event loop in the test's thread; Django would refuse the ORM there.
-os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 HISTORY_S = 120
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for all tests."""
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture(autouse=True)

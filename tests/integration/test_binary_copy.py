@@ -12,7 +12,14 @@ pytestmark = pytest.mark.django_db
 def test_every_kind_of_value_comes_back_as_it_went_in() -> None:
     rows = [
         (1, 1.5, "naïve\t\n", np.array([0.1, np.inf]), np.array([1, -7], np.int32), np.array([3], np.uint8)),
-        (-(2**62), float("-inf"), "", np.array([], np.float64), np.array([], np.int32), np.array([], np.uint8)),
+        (
+            -(2**62),
+            float("-inf"),
+            "",
+            np.array([], np.float64),
+            np.array([], np.int32),
+            np.array([], np.uint8),
+        ),
     ]
     with connection.cursor() as cursor:
         cursor.execute(

@@ -43,7 +43,9 @@ def follow(directory: Path) -> Source:
 
 
 def counts() -> dict[str, int]:
-    return {model.__name__: model.objects.count() for model in (Batch, Segment, MetricSample, Annotation, Job)}
+    return {
+        model.__name__: model.objects.count() for model in (Batch, Segment, MetricSample, Annotation, Job)
+    }
 
 
 def analyse_all() -> None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
-from tests.support.browser import Visitor, chromium
+from tests.support.browser import Visitor
 from tests.support.services import fresh_environment, state_directory
 from tests.support.waiting import eventually
 from webapp.ops.embedded.watchdog import CHECKOUT
@@ -66,20 +67,22 @@ def _ready(process: subprocess.Popen[bytes], output: Path) -> bool:
     return "Weir is ready" in text
 
 
-def test_the_live_job_appears_within_a_minute_and_its_summaries_and_timeline_follow(weir: Running) -> None:
+def test_the_live_job_appears_within_a_minute_and_its_summaries_and_timeline_follow(
+    weir: Running, browser: Browser
+) -> None:
     began = time.monotonic()
-    with chromium() as browser:
-        person = Visitor.arrive(browser, weir.address)
-        page = person.sign_in("admin", weir.password)
-        page.get_by_role("link", name="ad-events").wait_for(timeout=60_000)
-        page.get_by_role("link", name="ad-events").click()
-        page.get_by_text("of critical paths").first.wait_for(timeout=60_000)
-        assert time.monotonic() - began < 60
-        before = _windows(page.inner_text("body"))
-        eventually(lambda: _windows(page.inner_text("body")) > before, "a new window without a reload", 30)
-        page.get_by_text("Timeline", exact=True).first.click()
-        page.get_by_text("Critical path:").wait_for(timeout=30_000)
-        assert person.complaints == []
+    person = Visitor.arrive(browser, weir.address)
+    page = person.sign_in("admin", weir.password)
+    page.get_by_role("link", name="ad-events").wait_for(timeout=60_000)
+    page.get_by_role("link", name="ad-events").click()
+    page.get_by_text("of critical paths").first.wait_for(timeout=60_000)
+    assert time.monotonic() - began < 60
+    before = _windows(page.inner_text("body"))
+    eventually(lambda: _windows(page.inner_text("body")) > before, "a new window without a reload", 30)
+    page.get_by_text("Timeline", exact=True).first.click()
+    page.get_by_text("Critical path:").wait_for(timeout=30_000)
+    person.context.close()
+    assert person.complaints == []
 
 
 def _windows(text: str) -> int:

@@ -35,8 +35,14 @@ RECORDS_PER_S = 8_000
 def spark_worker(home: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A Celery worker of the Spark queue on this test's database and broker, in a process group of its own."""
     known = connection.settings_dict
-    address = f"postgresql://{known['USER']}:{known['PASSWORD']}@{known['HOST']}:{known['PORT']}/{known['NAME']}"
-    environment = os.environ | {"DATABASE_URL": address, "REDIS_URL": settings.REDIS_URL, "WEIR_HOME": str(home)}
+    address = (
+        f"postgresql://{known['USER']}:{known['PASSWORD']}@{known['HOST']}:{known['PORT']}/{known['NAME']}"
+    )
+    environment = os.environ | {
+        "DATABASE_URL": address,
+        "REDIS_URL": settings.REDIS_URL,
+        "WEIR_HOME": str(home),
+    }
     command = [sys.executable, "-m", "celery", "-A", "workers.celery", "worker", "-Q", "spark", "-P", "solo"]
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -63,7 +69,9 @@ def tick() -> None:
 
 def test_kill_9_in_the_middle_of_a_run_then_the_rerun_gives_the_rows_once(tmp_path: Path) -> None:
     job = ensure_job("killed")
-    records = traces.trace(seed=3, workers=WORKERS, seconds=SECONDS, per_second=RECORDS_PER_S, start_ns=10**18)
+    records = traces.trace(
+        seed=3, workers=WORKERS, seconds=SECONDS, per_second=RECORDS_PER_S, start_ns=10**18
+    )
     for number, batch in enumerate(traces.batches(records, WORKERS, size=50_000)):
         store_batch(job, batch, digest_of(str(number)))
     Job.objects.update(last_received_at=timezone.now() - timedelta(minutes=1))

@@ -100,7 +100,12 @@ def test_halves_meet_across_batches_and_are_given_up_past_the_horizon(job: Job) 
     stored = store_batch(job, batch(processing(1, 4, 6), halves=(received,)), digest_of(b"2"))
     assert stored.record_count == 2
     message = segments.decode(bytes(models.Segment.objects.latest("id").payload)).take([1])  # type: ignore[arg-type]
-    assert (message.worker[0], message.peer[0], message.start_ns[0], message.end_ns[0]) == (0, 1, 3 * S, 4 * S)
+    assert (message.worker[0], message.peer[0], message.start_ns[0], message.end_ns[0]) == (
+        0,
+        1,
+        3 * S,
+        4 * S,
+    )
     late = HalfMessage(DATA, False, 0, 1, 100 * S, "c3")
     stored = store_batch(job, batch(processing(0, 99, 101), halves=(late,)), digest_of(b"3"))
     assert {(item.code, item.count) for item in stored.diagnostics} == {("unmatched_sent", 1)}
@@ -202,8 +207,10 @@ def test_a_backlog_of_one_job_leaves_room_for_the_others(job: Job, monkeypatch: 
     store_batch(other, batch(processing(0, 0, 7)), digest_of(b"1"))
     claimed = analysis.claim_work(1, "w")
     assert claimed is not None
-    assert {part.job_id: part.index_ranges for part in claimed[1]} == {job.pk: ((0, 10),), other.pk: ((0, 5),)}
-
+    assert {part.job_id: part.index_ranges for part in claimed[1]} == {
+        job.pk: ((0, 10),),
+        other.pk: ((0, 5),),
+    }
 
 
 @pytest.mark.django_db(transaction=True)

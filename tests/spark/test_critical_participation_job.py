@@ -53,7 +53,11 @@ def in_process(job: Job) -> list[WindowSummary]:
     bounds = int(records.start_ns.min()), int(max(records.end_ns.max(), records.start_ns.max()))
     windows = covering_windows(bounds, job.window_ns)
     found, _ = analyse(
-        records, *default_lifetimes(records, WORKERS), windows, bounds_ns=bounds, horizon_ns=job.gap_horizon_ns
+        records,
+        *default_lifetimes(records, WORKERS),
+        windows,
+        bounds_ns=bounds,
+        horizon_ns=job.gap_horizon_ns,
     )
     return found
 

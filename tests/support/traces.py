@@ -6,9 +6,7 @@ from analytics.model.activity import ActivityType
 from analytics.model.trace import Records, TraceBatch, Worker
 
 OPERATORS = ("source", "map", "count", "sink")
-KINDS = [
-    int(kind) for kind in (ActivityType.PROCESSING, ActivityType.SERIALIZATION, ActivityType.SCHEDULING)
-]
+KINDS = [int(kind) for kind in (ActivityType.PROCESSING, ActivityType.SERIALIZATION, ActivityType.SCHEDULING)]
 
 
 def trace(*, seed: int, workers: int, seconds: float, per_second: int, start_ns: int = 0) -> Records:
@@ -55,6 +53,8 @@ def batches(records: Records, workers: int, size: int) -> list[TraceBatch]:
     names = tuple(Worker(f"w{i}", host=f"host-{i % 4}") for i in range(workers))
     cuts = range(0, len(records), size)
     return [
-        TraceBatch(records.take(np.arange(cut, min(cut + size, len(records)))), workers=names, operators=OPERATORS)
+        TraceBatch(
+            records.take(np.arange(cut, min(cut + size, len(records)))), workers=names, operators=OPERATORS
+        )
         for cut in cuts
     ]
