@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from analytics.decode.batch import BatchBuilder
-from analytics.decode.spark_fields import NS_PER_MS
+from analytics.decode.json_fields import NS_PER_MS
 from analytics.model.activity import ActivityType
 
 SLACK_MS = 1_000

@@ -17,9 +17,9 @@ from typing import Any
 import orjson
 
 from analytics.decode.batch import BatchBuilder
+from analytics.decode.json_fields import NS_PER_MS, Event, identifier, mapping, text, time_ms, whole
 from analytics.decode.spark_cores import Executor, Slot
 from analytics.decode.spark_driver import DriverTimeline, Stamp
-from analytics.decode.spark_fields import NS_PER_MS, Event, identifier, mapping, text, time_ms, whole
 from analytics.decode.spark_progress import add_progress
 from analytics.decode.spark_stages import StageNames
 from analytics.decode.spark_tasks import DELAY_SHARE_BEFORE_START, Task, place, read_task, report_outcome

@@ -6,7 +6,7 @@ import math
 from datetime import datetime
 
 from analytics.decode.batch import BatchBuilder
-from analytics.decode.spark_fields import LATEST_MS, NS_PER_MS, Event, items, mapping, text, whole
+from analytics.decode.json_fields import LATEST_MS, NS_PER_MS, Event, items, mapping, text, whole
 from analytics.model.metrics import Annotation, MetricSample
 
 MAX_OPERATORS = 32

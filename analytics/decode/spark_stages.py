@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from analytics.decode.spark_fields import Event, items, mapping, text, whole
+from analytics.decode.json_fields import Event, items, mapping, text, whole
 
 MAX_STEPS = 6
 MAX_NAME_CHARS = 160

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analytics.decode.batch import Oddities
-from analytics.decode.spark_fields import NS_PER_MS, Event, amount, identifier, mapping, text, time_ms, whole
+from analytics.decode.json_fields import NS_PER_MS, Event, amount, identifier, mapping, text, time_ms, whole
 from analytics.model.activity import ActivityType
 
 Part = tuple[int, int]

@@ -1,10 +1,14 @@
-"""Reading fields of Spark's event log without trusting them."""
+"""Reading fields of JSON objects without trusting them."""
 
 from __future__ import annotations
 
+import math
+
 from analytics.decode.batch import Oddities
 
-Event = dict[str, object]
+JsonObject = dict[str, object]
+Event = JsonObject
+"""A line of an event log."""
 
 NS_PER_MS = 1_000_000
 LATEST_MS = 2**62 // NS_PER_MS
@@ -38,6 +42,18 @@ def whole(event: Event, field: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > MAX_COUNT:
         return None
     return value
+
+
+def number(event: Event, field: str) -> float | None:
+    """The finite number in this field, also if it is written as a string; None for "NaN" and what is no number."""
+    value = event.get(field)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        finite = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return finite if math.isfinite(finite) else None
 
 
 def identifier(event: Event, field: str, oddities: Oddities, where: str) -> int | None:
