@@ -11,7 +11,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A vertex of the job's graph. ``state`` is the engine's word; ``started_at_ms`` that of the running attempt."""
+    """A vertex of the job's graph. ``state`` is the engine's word; ``started_at_ms`` is of the running attempt."""
 
     id: str
     name: str
@@ -23,7 +23,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Records flow from operator ``source`` to operator ``target``; ``strategy`` is the engine's word, such as HASH."""
+    """Records flow from operator ``source`` to operator ``target``; ``strategy`` is the engine's, such as HASH."""
 
     source: str
     target: str
@@ -60,7 +60,7 @@ class InstanceCounters:
     """An instance's counters since its attempt began, as they were some time before ``at_ns``.
 
     ``at_ns`` is when they were asked for, by the asker's clock. The three times add up to the instance's own
-    clock. ``complete`` is False when the engine says that a counter is not.
+    clock. ``attempt_age_ms`` is how long ago the attempt that runs now began, by the engine's clock.
     """
 
     operator_id: str
@@ -74,7 +74,6 @@ class InstanceCounters:
     attempt: int | None = None
     attempt_age_ms: int | None = None
     attempt_started_at_ms: int | None = None
-    complete: bool = True
 
     @property
     def clock_ms(self) -> float | None:
@@ -84,8 +83,22 @@ class InstanceCounters:
         return self.busy_ms + self.idle_ms + self.backpressured_ms
 
 
+@dataclass(frozen=True, slots=True)
+class JobPoll:
+    """What a job said when it was asked once: its graph and the counters that could be read."""
+
+    at_ns: int
+    topology: Topology
+    counters: tuple[InstanceCounters, ...]
+
+
 class Unknown(StrEnum):
-    """Why nothing is known about an instance's window."""
+    """Why nothing is known about an instance's window.
+
+    In turn: it does not run; it has reported nothing (lately); what is reported is of an attempt that ended; it
+    does not report how long it was busy; it has not been observed for long enough; its counters stand still
+    although the engine says that it runs.
+    """
 
     NOT_RUNNING = "not_running"
     NO_METRICS = "no_metrics"
