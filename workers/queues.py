@@ -9,5 +9,6 @@ SPARK = "spark"
 QUEUES = [Queue(DEFAULT), Queue(INTERACTIVE), Queue(SPARK)]
 ROUTES = {
     "workers.tasks.analyse.*": {"queue": SPARK},
+    "workers.tasks.questions.*": {"queue": INTERACTIVE},
     "workers.tasks.timeline.*": {"queue": INTERACTIVE},
 }

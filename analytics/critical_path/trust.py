@@ -13,14 +13,15 @@
 **The invariants** (Li, ST2's ``invariants`` command, with a window where ST2 has an epoch):
 
 - ``longest_operator``: from an operator's first activity in a window to its last.
-- ``longest_message`` and ``longest_pause``, the time between two progress messages a worker sends, whole trace.
+- ``longest_message`` and ``longest_pause``, the time between two progress messages a worker sends, all windows.
 - ``progress_to_all_peers``: in each window every live worker sends progress to every other. Only engines that
   broadcast their progress do that, such as Timely, so it is tested on request.
 
 Control messages count as progress. A duration without a limit is only measured.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,8 @@ def check_trust(
         _check_graph(summary, edges, born, bounds[1], waits, orphans)
         _check_standstill(edges, standstill)
         _check_operators(edges, limits.operator_ns, operators)
-    messages, pauses, skew = _check_messages(records, limits)
+    inside = _within(records, windows)
+    messages, pauses, skew = _check_messages(inside, limits)
     checks = (
         Check("interaction_by_messages", CheckState.NOT_TESTABLE, 0, 0, 0, 0, ()),
         waits.check("waits_end_in_a_receive"),
@@ -88,7 +90,7 @@ def check_trust(
         operators.check_limit("longest_operator", limits.operator_ns),
         messages.check_limit("longest_message", limits.message_ns),
         pauses.check_limit("longest_pause", limits.pause_ns),
-        _check_progress(records, summaries, limits.progress),
+        _check_progress(inside, summaries, limits.progress),
     )
     fine = [window for window in summaries if window.status is WindowStatus.OK]
     length = sum(window.end_ns - window.start_ns for window in fine)
@@ -102,6 +104,52 @@ def check_trust(
         checks=checks,
         diagnostics=merge([*diagnostics, *odd]),
     )
+
+
+def combined(answers: Sequence[TrustAnswer], diagnostics: Iterable[Diagnostic] = ()) -> TrustAnswer:
+    """Several stretches' answers as one: counts add up, the longest stays, and what fails in one fails.
+
+    The unknown share is the mean, weighted with the numbers of windows with a path. ``diagnostics`` are shown with
+    those of the answers.
+
+    Raises
+    ------
+    ValueError
+        If there is no answer to combine.
+    """
+    if not answers:
+        raise ValueError("there is no answer to combine")
+    fine = sum(answer.windows_ok for answer in answers)
+    unknown = sum(answer.unknown_share * answer.windows_ok for answer in answers)
+    return TrustAnswer(
+        start_ns=min(answer.start_ns for answer in answers),
+        end_ns=max(answer.end_ns for answer in answers),
+        window_count=sum(answer.window_count for answer in answers),
+        windows_ok=fine,
+        unknown_share=unknown / max(fine, 1),
+        checks=tuple(_joined(same) for same in zip(*(answer.checks for answer in answers), strict=True)),
+        diagnostics=merge([*diagnostics, *(item for answer in answers for item in answer.diagnostics)]),
+    )
+
+
+def _joined(checks: Sequence[Check]) -> Check:
+    failed = [check for check in checks if check.state is CheckState.FAILED]
+    longest = max(checks, key=lambda check: check.worst_ns)
+    told = failed or ([longest] if longest.state is CheckState.MEASURED else checks)
+    return replace(
+        told[0],
+        count=sum(check.count for check in checks),
+        tested=sum(check.tested for check in checks),
+        worst_ns=longest.worst_ns,
+        examples=tuple(e for check in told for e in check.examples)[: Tally.MOST_EXAMPLES],
+    )
+
+
+def _within(records: Records, windows: Windows) -> Records:
+    """Records that touch the windows; more may have been read to know what goes on at their borders."""
+    begin, end = windows.start_ns(windows.first), windows.start_ns(windows.first + windows.count)
+    low, high = np.minimum(records.start_ns, records.end_ns), np.maximum(records.start_ns, records.end_ns)
+    return records.take((high >= begin) & (low <= end))
 
 
 def _check_graph(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analytics.critical_path import covering_windows, default_lifetimes
-from analytics.critical_path.trust import check_trust
+from analytics.critical_path.trust import check_trust, combined
 from analytics.model.answers import CheckExample, TrustLimits
 from analytics.model.diagnostics import Diagnostic
 from analytics.model.trace import NONE, Records
@@ -168,3 +168,32 @@ def test_no_records_no_checks():
     answer = trust([], workers=0)
     assert (answer.window_count, answer.windows_ok) == (0, 0)
     assert {item.count for item in answer.checks} == {0}
+
+
+def test_stretches_of_one_trace_are_combined():
+    odd = [wait(0, 2, 8), work(0, 8, 10), work(1, 0, 10)]
+    first = trust(CLEAN, limits=TrustLimits(message_ns=1))
+    second = trust(odd, limits=TrustLimits(message_ns=1))
+    both = combined([first, second], [Diagnostic("odd", 1, "line 3")])
+    assert both.window_count == first.window_count + second.window_count
+    assert told(second, "waits_end_in_a_receive")[0] == "failed"
+    assert told(both, "waits_end_in_a_receive")[0] == "failed"
+    assert check(both, "longest_message") == check(first, "longest_message")
+    assert check(both, "longest_operator").worst_ns == check(first, "longest_operator").worst_ns
+    assert where(both, "longest_operator") == where(first, "longest_operator")
+    assert [item.code for item in both.diagnostics] == ["odd", "wait_without_receive"]
+    assert combined([first]) == first
+    with pytest.raises(ValueError, match="no answer"):
+        combined([])
+
+
+def test_records_read_for_context_only_are_not_checked():
+    records = Records.of([*CLEAN, message(1, 25, 0, 22), work(0, 20, 30), work(1, 20, 30)])
+    lives = default_lifetimes(records, 2)
+    near = covering_windows((0, 20), 10)
+    assert told(check_trust(records, *lives, near, bounds_ns=(0, 30)), "received_after_sent")[:2] == (
+        "passed",
+        0,
+    )
+    whole = covering_windows((0, 30), 10)
+    assert told(check_trust(records, *lives, whole, bounds_ns=(0, 30)), "received_after_sent")[0] == "failed"

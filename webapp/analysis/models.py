@@ -109,3 +109,39 @@ class Timeline(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(name="timeline_once", fields=("job", "start_ns")),)
+
+
+class QuestionKind(models.TextChoices):
+    """What a person can ask about a range of windows."""
+
+    WHY = "why", "Why was it waiting?"
+    WHAT_IF = "what_if", "What if it were faster?"
+    RANKING = "ranking", "What is worth optimising?"
+    COMPARE = "compare", "What changed?"
+    TOGETHER = "together", "Which workers belong together?"
+    TRUST = "trust", "Is the trace trustworthy?"
+
+
+class Question(models.Model):
+    """What was asked about a job, and the answer (``analytics.model.answers``), kept while its windows stand.
+
+    ``params`` say what was asked; a range that moves with the clock stands there by its name, so that asking again
+    replaces the answer. ``basis`` are the windows asked about, one entry a range (``webapp.analysis.basis``), and
+    ``version`` tells whether they are still the same. While state is ``queued`` the payload is that of before.
+    """
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="questions")
+    kind = models.CharField(max_length=10, choices=QuestionKind.choices)
+    params = models.JSONField()
+    basis = models.JSONField()
+    version = models.CharField(max_length=200)
+    state = models.CharField(max_length=10, choices=TimelineState.choices, default=TimelineState.QUEUED)
+    requested_at = models.DateTimeField()
+    payload = models.JSONField(null=True)
+    answered_basis = models.JSONField(null=True)
+    answered_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="question_once", fields=("job", "kind", "params")),)
+        indexes = (models.Index(name="question_age", fields=("job", "requested_at")),)  # forgetting old ones

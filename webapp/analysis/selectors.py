@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from analytics.model.activity import ActivityType
+from analytics.model.diagnostics import Diagnostic, merge
 from analytics.model.results import WindowStatus
 from webapp.analysis import shares
 from webapp.analysis.closing import closed_until_ns
@@ -16,7 +17,7 @@ from webapp.analysis.models import PendingRange, Run, RunState, Window
 from webapp.analysis.shares import Coverage, Share, Steps
 from webapp.jobs.models import Job, Worker
 from webapp.jobs.policies import Actor, visible_jobs
-from webapp.telemetry.models import Annotation, MetricSample, Source
+from webapp.telemetry.models import Annotation, Batch, MetricSample, Segment, Source
 
 MINUTE_NS = 60_000_000_000
 HOUR_NS = 60 * MINUTE_NS
@@ -235,3 +236,11 @@ def workers(job: Job) -> list[Worker]:
 def operators(job: Job) -> dict[int, str]:
     """The names of a job's operators by number."""
     return dict(job.operators.values_list("number", "name"))
+
+
+def reading_diagnostics(job: Job, from_ns: int, to_ns: int) -> tuple[Diagnostic, ...]:
+    """What was odd about the deliveries whose records lie in the range."""
+    within = Segment.objects.filter(job=job, min_ns__lte=to_ns, max_ns__gte=from_ns)
+    rows = Batch.objects.filter(pk__in=within.values("batch_id")).exclude(diagnostics=[])
+    found = rows.values_list("diagnostics", flat=True)
+    return merge(Diagnostic(**item) for items in found for item in items)
