@@ -40,12 +40,16 @@ class Names:
 def as_json(summary: WindowSummary, names: Names) -> dict[str, Any]:
     """One window. ``log10_paths`` is null if there are no paths to count.
 
+    Window ``index`` goes from ``origin + index · width`` to the next; ``start_ns`` and ``end_ns`` are what of it lies
+    within the trace.
+
     ``operator`` is the critical participation of the operator's processing by each worker that ran it (SnailTrail
     section 6); ``operator_total`` that of all its activities and messages. Under ``conventional``, ``operator``
     and ``operator_total`` are plain durations by the window's length.
     """
     counted = summary.status is WindowStatus.OK or summary.cp_total > 0
     return {
+        "index": summary.index,
         "start_ns": summary.start_ns,
         "end_ns": summary.end_ns,
         "status": summary.status.value,

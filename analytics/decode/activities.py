@@ -13,6 +13,7 @@ two workers may disagree. The third is half a message (``sent`` or ``received``)
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable
 
 import orjson
@@ -23,6 +24,9 @@ from analytics.model.trace import NONE, HalfMessage, TraceBatch
 
 LATEST_NS = 2**62
 """Times beyond this (year 2116, or as far before 1970) are refused: their differences would not fit int64."""
+
+MAX_LINES_TOLD = 10
+"""How many further lines with the same mistake are named."""
 
 Line = dict[str, object]
 
@@ -50,18 +54,34 @@ def decode_activities(lines: Iterable[bytes], source: str = "") -> TraceBatch:
     TraceBatch
         A bad line is skipped and counted under one of the codes ``not_json``, ``not_an_object``,
         ``missing_field``, ``wrong_type``, ``bad_name``, ``unknown_type``, ``unknown_event``,
-        ``not_a_message``, ``time_out_of_range`` and ``negative_duration``; the example has its number.
+        ``not_a_message``, ``time_out_of_range`` and ``negative_duration``; the example has its number, and those
+        of the next lines with the same mistake.
     """
     batch = BatchBuilder()
+    mistakes: dict[str, list[int]] = {}
+    examples: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
+        text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if not text.strip():
             continue
         try:
-            _add(batch, _parse(line))
+            _add(batch, _parse(text))
         except _BadLineError as error:
-            where = f"{source}, line {number}" if source else f"line {number}"
-            batch.oddities.add(error.code, f"{where}: {error}")
+            mistakes.setdefault(error.code, []).append(number)
+            examples.setdefault(error.code, str(error))
+    for code, numbers in mistakes.items():
+        where = f"{source}, line {numbers[0]}" if source else f"line {numbers[0]}"
+        batch.oddities.add(code, f"{where}: {examples[code]}{_also(numbers[1:])}", len(numbers))
     return batch.build()
+
+
+def _also(numbers: list[int]) -> str:
+    """Where the same mistake is made again."""
+    if not numbers:
+        return ""
+    told = ", ".join(map(str, numbers[:MAX_LINES_TOLD]))
+    more = f" and {len(numbers) - MAX_LINES_TOLD:,} more" if len(numbers) > MAX_LINES_TOLD else ""
+    return f" (also line{'s' if len(numbers) > 1 else ''} {told}{more})"
 
 
 def _parse(line: bytes) -> Line:

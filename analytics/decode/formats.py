@@ -73,13 +73,20 @@ def _read_spark_event_log(paths: Sequence[Path], budget: Budget) -> TraceBatch:
     for path in paths:
         with closing(Follower(path)) as follower:
             try:
-                batches.append(decoder.feed(_within(budget, follower.remaining())))
+                batches.append(_told_events(path, decoder.feed(_within(budget, follower.remaining()))))
             except UnreadableLogError as error:
                 raise UnreadableFileError(str(error)) from error
             except TooLargeError as error:
                 raise TooLargeError(f"{path}: {error}") from error
             batches.append(TraceBatch(Records.of([]), diagnostics=follower.take_diagnostics()))
     return merge_batches([*batches, decoder.finish()])
+
+
+def _told_events(path: Path, batch: TraceBatch) -> TraceBatch:
+    """The batch, unless the file's lines gave nothing but complaints that they are no JSON: it is another file."""
+    if len(batch.records) == 0 and {item.code for item in batch.diagnostics} == {"not_json"}:
+        raise UnreadableFileError(f"{path}: not a Spark event log: {batch.diagnostics[0].example}")
+    return batch
 
 
 def _within(budget: Budget, lines: Iterator[bytes]) -> Iterator[bytes]:

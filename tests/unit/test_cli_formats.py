@@ -170,3 +170,21 @@ def test_workers_called_worker_are_not_called_so_twice(
     }
     assert told["wait_without_receive"].startswith("worker 7: ")
     assert "worker 7" in told["unmatched_start"]
+
+
+def test_a_file_of_something_else_is_no_spark_event_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "picture.png").write_bytes(bytes(range(256)) * 4)
+    arguments = [
+        "critical-path",
+        str(tmp_path / "picture.png"),
+        "--format",
+        "spark-event-log",
+        "--window",
+        "1s",
+    ]
+    assert main(arguments) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "not a Spark event log" in said.err

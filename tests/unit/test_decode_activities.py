@@ -89,3 +89,16 @@ def test_equal_mistakes_are_counted_and_the_first_is_shown() -> None:
     batch = decode_activities([b"{", GOOD.encode(), b"}"], "trace.ndjson")
     assert codes(batch) == {"not_json": 2}
     assert batch.diagnostics[0].example.startswith("trace.ndjson, line 1: ")
+
+
+def test_the_same_mistake_on_several_lines_is_told_with_all_their_numbers() -> None:
+    batch = decode("{", GOOD, "{", "{")
+    assert [(item.count, item.example.split(" (also")[-1]) for item in batch.diagnostics] == [
+        (3, " lines 3, 4)")
+    ]
+    many = decode(*["["] * 14)
+    assert many.diagnostics[0].example.endswith("(also lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 3 more)")
+
+
+def test_a_byte_order_mark_before_the_first_line_is_passed_over() -> None:
+    assert len(decode_activities([b"\xef\xbb\xbf" + GOOD.encode()]).records) == 1
