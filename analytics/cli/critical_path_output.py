@@ -40,8 +40,8 @@ class Names:
 def as_json(summary: WindowSummary, names: Names) -> dict[str, Any]:
     """One window. ``log10_paths`` is null if there are no paths to count.
 
-    Window ``index`` goes from ``origin + index · width`` to the next; ``start_ns`` and ``end_ns`` are what of it lies
-    within the trace.
+    Window ``index`` goes from ``origin + index · width`` to the next; ``start_ns`` and ``end_ns`` are what of it
+    lies within the trace.
 
     ``operator`` is the critical participation of the operator's processing by each worker that ran it (SnailTrail
     section 6); ``operator_total`` that of all its activities and messages. Under ``conventional``, ``operator``
