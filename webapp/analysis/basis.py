@@ -108,7 +108,7 @@ def summaries(job: Job, side: Basis) -> list[WindowSummary]:
 
 
 def _summary(row: Window) -> WindowSummary:
-    arrays = {
+    arrays: dict[str, Any] = {
         **{name: np.array(getattr(row, name), np.float64) for name in _FLOATS},
         **{name: np.array(getattr(row, name), np.int32) for name in _INTS},
         **{name: np.array(getattr(row, name), np.uint8) for name in _BYTES},
