@@ -6,7 +6,7 @@ import os
 import platform
 import sys
 
-from tests.bench import bench_kernel, bench_latency, bench_spark
+from tests.bench import bench_hta, bench_kernel, bench_latency, bench_spark
 from tests.bench.setup import weir
 
 
@@ -19,6 +19,7 @@ def main() -> None:
     _row("graph + CP kernel, one core", f"{kernel['events_per_second'] / 1e6:.1f} M events/s", "≥ 4 M")
     _row("… beside networkx on the same input", f"{kernel['ratio_to_networkx']:.0f} ×", "")
     _row("one window of 7.5 M events", f"{kernel['big_window_seconds']:.2f} s", "")
+    _holistic_trace_analysis()
     with weir() as home:
         spark = bench_spark.measure(home)
         _row(
@@ -38,6 +39,19 @@ def main() -> None:
             f"p50 {p50:.2f} s, p95 {p95:.2f} s",
             aim,
         )
+
+
+def _holistic_trace_analysis() -> None:
+    what = "critical path of one PyTorch trace beside HolisticTraceAnalysis"
+    try:
+        hta = bench_hta.measure()
+    except bench_hta.AbsentError as absent:
+        _row(what, f"not measured: {absent}", "")
+        return
+    seconds = (
+        f"{hta['seconds'] * 1e3:.0f} ms for {hta['records']:,.0f} records, theirs {hta['hta_seconds']:.1f} s"
+    )
+    _row(what, f"{hta['ratio']:.0f} × ({seconds})", "")
 
 
 def _row(what: str, measured: str, aim: str) -> None:
