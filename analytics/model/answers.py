@@ -7,13 +7,12 @@ what JSON can say, without losing a nanosecond or an infinite factor.
 
 from __future__ import annotations
 
-import math
-import types
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args
 
 from analytics.model.diagnostics import Diagnostic
+from analytics.model.plain import from_plain, to_plain
 from analytics.model.results import WindowStatus
 
 
@@ -347,7 +346,6 @@ class TrustAnswer:
 
 Answer = WhyAnswer | WhatIfAnswer | WhatIfRanking | Comparison | CollocationAnswer | TrustAnswer
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Answer)}
-_INFINITE = "infinite"
 
 
 class UnreadableAnswerError(ValueError):
@@ -356,7 +354,7 @@ class UnreadableAnswerError(ValueError):
 
 def to_json(answer: Answer) -> dict[str, Any]:
     """The answer as what JSON can say; ``kind`` names which answer it is."""
-    return {"kind": type(answer).__name__, **_plain(answer)}
+    return {"kind": type(answer).__name__, **to_plain(answer)}
 
 
 def from_json(payload: dict[str, Any]) -> Answer:
@@ -371,34 +369,7 @@ def from_json(payload: dict[str, Any]) -> Answer:
     if kind is None:
         raise UnreadableAnswerError(f"no such answer: {payload.get('kind')!r}")
     try:
-        answer: Answer = _typed(kind, payload)
+        answer: Answer = from_plain(kind, payload)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnreadableAnswerError(f"not a readable {kind.__name__}: {error!r}") from error
     return answer
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, float) and math.isinf(value):
-        return _INFINITE
-    return value
-
-
-def _typed(kind: Any, value: Any) -> Any:
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = get_type_hints(kind)
-        return kind(**{item.name: _typed(hints[item.name], value[item.name]) for item in fields(kind)})
-    if get_origin(kind) is tuple:
-        return tuple(_typed(get_args(kind)[0], item) for item in value)
-    if get_origin(kind) in (Union, types.UnionType):
-        raise TypeError(f"an answer has no field of several types: {kind}")
-    if kind is float:
-        return math.inf if value == _INFINITE else float(value)
-    if kind is int and not isinstance(value, int):
-        raise TypeError(f"{value!r} is no whole number")
-    return kind(value)

@@ -1,0 +1,89 @@
+"""Decisions in words: the formula with the numbers filled in, and what to expect afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from analytics.model.decisions import Decision, OperatorDecision, Status
+from analytics.model.rates import Observation, TargetMethod
+
+_METHODS = {
+    TargetMethod.CONFIGURED: "as configured",
+    TargetMethod.BACKLOG_GROWTH: "what it reads and what its backlog grows by",
+    TargetMethod.UNTHROTTLED_OUTPUT: "what it sends when it is not held back",
+    TargetMethod.OBSERVED_OUTPUT: "what it was seen to send",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a parallelism is expected to give, if capacity grows with the instances.
+
+    ``achieved_ratio`` is the share of the targets that is processed, at most 1; ``limiter`` the operator that keeps
+    it below 1, or None. ``utilisation`` is the busy share of every operator whose need is known; ``complete`` is
+    False if another's is not, which may then be what limits.
+    """
+
+    achieved_ratio: float
+    limiter: str | None
+    utilisation: tuple[tuple[str, float], ...]
+    complete: bool
+
+
+def predict(decision: Decision, parallelism: Mapping[str, int] | None = None) -> Prediction:
+    """What the decision, or another parallelism for the same needs, is expected to give.
+
+    Under the model an operator is busy for need ÷ parallelism of the time; where that exceeds 1, the whole job runs
+    at the inverse of the largest (DS2, section 3.4).
+    """
+    chosen = parallelism or {}
+    load = {
+        item.operator_id: item.need / chosen.get(item.operator_id, item.proposed)
+        for item in decision.operators
+        if item.need is not None
+    }
+    heaviest = max(load, key=lambda name: load[name], default=None)
+    achieved = 1.0 if heaviest is None else min(1.0, 1.0 / load[heaviest]) if load[heaviest] else 1.0
+    return Prediction(
+        achieved,
+        heaviest if achieved < 1 else None,
+        tuple((name, share * achieved) for name, share in load.items()),
+        not decision.undecided,
+    )
+
+
+def explain(seen: Observation, decision: Decision) -> tuple[str, ...]:
+    """A sentence an operator, in the topology's order; as readable for no change as for a change."""
+    names = {operator.id: operator.name for operator in seen.topology.operators}
+    methods = {target.operator_id: target.method for target in seen.targets}
+    return tuple(
+        f"{names[item.operator_id]}: {_sentence(item, methods.get(item.operator_id))}"
+        for item in decision.operators
+    )
+
+
+def _sentence(item: OperatorDecision, method: TargetMethod | None) -> str:
+    if item.status is Status.CANNOT_DECIDE and item.reason is not None:
+        return f"cannot decide ({item.reason.value}): {item.reason.words}."
+    if item.need is None or item.target_rate_per_s is None or item.true_processing_per_s is None:
+        return _without_need(item, method)
+    change = "no change" if item.proposed == item.current else f"{item.current} → {item.proposed}"
+    why = f"; {item.note}" if item.note else ""
+    return (
+        f"{change}. Target input {_rate(item.target_rate_per_s)} ÷ (true rate"
+        f" {_rate(item.true_processing_per_s)} ÷ {item.current}) = {item.need:.6g}, rounded up"
+        f" {item.proposed}{why}."
+    )
+
+
+def _without_need(item: OperatorDecision, method: TargetMethod | None) -> str:
+    if method is not None and item.target_rate_per_s is not None:
+        target = f"should deliver {_rate(item.target_rate_per_s)}, {_METHODS[method]}; sources are not scaled"
+        return f"no change. It {target}."
+    change = "no change" if item.proposed == item.current else f"{item.current} → {item.proposed}"
+    return f"{change}{': ' + item.note if item.note else ''}."
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:,.1f}/s"
