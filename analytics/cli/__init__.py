@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from analytics.cli import collocate, compare, critical_path, scale, trust, what_if, why
+from analytics.cli import bursts, collocate, compare, critical_path, scale, trust, what_if, why
 from analytics.cli.arguments import OneLineParser, UsageError
 
-COMMANDS = (critical_path, why, what_if, compare, collocate, trust, scale)
+COMMANDS = (critical_path, why, what_if, compare, collocate, trust, scale, bursts)
 """Modules with ``NAME``, ``HELP``, ``add_arguments(parser)`` and ``run(options) -> str``."""
 
 

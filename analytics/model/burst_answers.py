@@ -108,3 +108,21 @@ class Region:
     vertices: tuple[tuple[float, ...], ...]
     pareto: tuple[tuple[float, ...], ...]
     facets: tuple[Facet, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """Routing that carries bursts without a change; tuples are over components.
+
+    ``fractions`` are the exact shares of each component of its stage and ``joint`` and ``single`` the headroom they
+    leave; ``key_groups`` the whole groups out of ``groups`` each gets instead, ``rounded_*`` what those leave.
+    """
+
+    version: str
+    groups: int
+    fractions: tuple[float, ...]
+    key_groups: tuple[int, ...]
+    joint: float
+    single: float
+    rounded_joint: float
+    rounded_single: float

@@ -31,6 +31,23 @@ def worked_example(second_cost: float = 6.67) -> dict[str, Any]:
     }  # fmt: skip
 
 
+EDGES = [
+    {"from": "c1", "to": "c5", "node": "link", "cost": {"bytes": 100.0}},
+    {"from": "c3", "to": "c5"},
+]
+
+
+def with_edges(**own: float) -> dict[str, Any]:
+    """The worked example with application 1 in edge form, c1 behind a link; some selectivities of components."""
+    document = worked_example()
+    document["nodes"]["link"] = {"bytes": 5.0}
+    document["applications"]["app1"]["edges"] = EDGES
+    for component in document["applications"]["app1"]["stages"][0]["components"]:
+        if component["name"] in own:
+            component["selectivity"] = own[component["name"]]
+    return document
+
+
 def read(document: Any) -> BurstModel:
     """A model without anything odd in it."""
     model, odd = burst_model(document)

@@ -18,7 +18,7 @@ from analytics.model.bursts import (
     without_node,
 )
 from analytics.model.bursts_json import burst_model
-from tests.support.burst_models import random_model, read, worked_example
+from tests.support.burst_models import random_model, read, with_edges, worked_example
 
 COMPONENT = "applications.app1.stages[0].components[0]"
 
@@ -185,22 +185,6 @@ def test_what_costs_nothing_is_limited_by_nothing() -> None:
     assert found.max_rate[1] == float("inf")
     assert found.target == pytest.approx((0.25, 0.05))
     assert found.plan[:2] == pytest.approx((0.25, 0.0)) or sum(found.plan[:2]) == pytest.approx(0.25)
-
-
-EDGES = [
-    {"from": "c1", "to": "c5", "node": "link", "cost": {"bytes": 100.0}},
-    {"from": "c3", "to": "c5"},
-]
-
-
-def with_edges(**own: float) -> dict[str, Any]:
-    document = worked_example()
-    document["nodes"]["link"] = {"bytes": 5.0}
-    document["applications"]["app1"]["edges"] = EDGES
-    for component in document["applications"]["app1"]["stages"][0]["components"]:
-        if component["name"] in own:
-            component["selectivity"] = own[component["name"]]
-    return document
 
 
 def test_a_link_limits_what_passes_it() -> None:
