@@ -27,6 +27,7 @@ class InstanceRates:
     observed_processing_per_s: float | None
     observed_output_per_s: float | None
     useful_ratio: float | None = None
+    busy_ratio: float | None = None
     backpressured_ratio: float | None = None
 
 

@@ -20,9 +20,9 @@ _METHODS = {
 class Prediction:
     """What a parallelism is expected to give, if capacity grows with the instances.
 
-    ``achieved_ratio`` is the share of the targets that is processed, at most 1; ``limiter`` the operator that keeps
-    it below 1, or None. ``utilisation`` is the busy share of every operator whose need is known; ``complete`` is
-    False if another's is not, which may then be what limits.
+    ``achieved_ratio`` is the share of the targets that is processed, at most 1; ``limiter`` the operator
+    that keeps it below 1, or None. ``utilisation`` is the busy share of every operator whose need is
+    known; ``complete`` is False if another's is not, which may then be what limits.
     """
 
     achieved_ratio: float
@@ -34,8 +34,8 @@ class Prediction:
 def predict(decision: Decision, parallelism: Mapping[str, int] | None = None) -> Prediction:
     """What the decision, or another parallelism for the same needs, is expected to give.
 
-    Under the model an operator is busy for need ÷ parallelism of the time; where that exceeds 1, the whole job runs
-    at the inverse of the largest (DS2, section 3.4).
+    Under the model an operator is busy for need ÷ parallelism of the time; where that exceeds 1, the whole
+    job runs at the inverse of the largest (DS2, section 3.4).
     """
     chosen = parallelism or {}
     load = {

@@ -28,15 +28,15 @@ _STALE = (Unknown.OLD_ATTEMPT, Unknown.FROZEN)
 class Totals:
     """An operator's rates: sums over all its instances, in records per second (DS2's o[λp] and o[λo]).
 
-    An output or observed rate is None if an instance did not report it; ``busiest_ratio`` is the largest share of
-    the window an instance was busy, ``backpressured_ms_per_s`` the sum over the instances.
+    An output or observed rate is None if an instance did not report it. ``busy_ratios`` are the shares of the
+    window the instances were busy, none if one is unknown; ``backpressured_ms_per_s`` is the instances' sum.
     """
 
     true_processing: float
     true_output: float | None
     observed_processing: float | None
     observed_output: float | None
-    busiest_ratio: float | None
+    busy_ratios: tuple[float, ...]
     backpressured_ms_per_s: float | None
 
 
@@ -60,6 +60,7 @@ def instance_rates(window: InstanceWindow, *, source: bool) -> InstanceRates | N
         observed_processing_per_s=processed,
         observed_output_per_s=sent,
         useful_ratio=useful,
+        busy_ratio=window.ratio(window.busy_ms),
         backpressured_ratio=backpressured,
     )
 
@@ -119,18 +120,9 @@ def totals(operator: Operator, rates: OperatorRates | None, *, source: bool) -> 
         output,
         _sum(item.observed_processing_per_s for item in instances),
         _sum(item.observed_output_per_s for item in instances),
-        max((ratio for item in instances if (ratio := busy_ratio(item)) is not None), default=None),
+        _all(_busy_ratio(item) for item in instances),
         None if backpressured is None else backpressured * 1000,
     )
-
-
-def busy_ratio(rates: InstanceRates) -> float | None:
-    """The share of the window in which an instance was useful: as reported, or observed rate ÷ true rate."""
-    if rates.useful_ratio is not None:
-        return rates.useful_ratio
-    if not rates.true_processing_per_s or rates.observed_processing_per_s is None:
-        return None
-    return rates.observed_processing_per_s / rates.true_processing_per_s
 
 
 def source_targets(
@@ -163,13 +155,29 @@ def output_shares(graph: Graph, found: Sequence[Totals | Reason]) -> dict[tuple[
         sender = found[source]
         if len(targets) < 2 or isinstance(sender, Reason) or not sender.observed_output:
             continue
-        edges = [_edge_rate(graph, found, source, target) for target in targets]
+        edges = [edge_rate(graph, found, source, target) for target in targets]
         known = [rate for rate in edges if rate is not None]
         whole = math.fsum(known)
         if len(known) < len(edges) or abs(whole / sender.observed_output - 1) > SPLIT_TOLERANCE:
             continue
         shares.update({(source, target): rate / whole for target, rate in zip(targets, known, strict=True)})
     return shares
+
+
+def edge_rate(graph: Graph, found: Sequence[Totals | Reason], source: int, target: int) -> float | None:
+    """Records per second from one operator to another; None if it cannot be told from their totals."""
+    receiver = found[target]
+    if isinstance(receiver, Reason) or receiver.observed_processing is None:
+        return None
+    rest = receiver.observed_processing
+    for other in graph.inputs[target]:
+        if other == source:
+            continue
+        sender = found[other]
+        if len(graph.outputs[other]) > 1 or isinstance(sender, Reason) or sender.observed_output is None:
+            return None
+        rest -= sender.observed_output
+    return max(rest, 0.0)
 
 
 def _true(observed: float | None, useful: float | None) -> float | None:
@@ -209,25 +217,25 @@ def _undefined(instances: Sequence[InstanceRates]) -> Reason:
     return Reason.ZERO_USEFUL_TIME if idle else Reason.MISSING_RATES
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return math.fsum(known) if len(known) == len(found) else None
-
-
-def _edge_rate(graph: Graph, found: Sequence[Totals | Reason], source: int, target: int) -> float | None:
-    receiver = found[target]
-    if isinstance(receiver, Reason) or receiver.observed_processing is None:
+def _busy_ratio(rates: InstanceRates) -> float | None:
+    """As reported, or observed rate ÷ true rate."""
+    if rates.busy_ratio is not None:
+        return rates.busy_ratio
+    if not rates.true_processing_per_s or rates.observed_processing_per_s is None:
         return None
-    rest = receiver.observed_processing
-    for other in graph.inputs[target]:
-        if other == source:
-            continue
-        sender = found[other]
-        if len(graph.outputs[other]) > 1 or isinstance(sender, Reason) or sender.observed_output is None:
-            return None
-        rest -= sender.observed_output
-    return max(rest, 0.0)
+    return rates.observed_processing_per_s / rates.true_processing_per_s
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = _all(values)
+    return math.fsum(known) if known else None
+
+
+def _all(values: Iterable[float | None]) -> tuple[float, ...]:
+    """The values, or none of them if one is missing."""
+    found = list(values)
+    known = tuple(value for value in found if value is not None)
+    return known if len(known) == len(found) else ()
 
 
 def _target(

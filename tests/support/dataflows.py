@@ -41,7 +41,7 @@ def rates(
     """Instances that all do the same; rates are of one instance. ``expected`` is by default as many as report."""
     seen = (processing, output) if observed is None else observed
     found = tuple(
-        InstanceRates(number, processing, output, *seen, useful_ratio=busy, backpressured_ratio=backpressured)
+        InstanceRates(number, processing, output, *seen, busy, busy, backpressured)
         for number in range(instances)
     )
     return OperatorRates(operator, instances if expected is None else expected, found)
