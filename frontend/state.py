@@ -14,7 +14,7 @@ RANGES = {"5m": 300, "15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400}
 RANGE_LABELS = {"5m": "5 min", "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h"}
 DEFAULT_RANGE = "15m"
 REFRESH_MS = {"5m": 2000, "15m": 2000, "1h": 5000, "6h": 15_000, "24h": 60_000}
-TABS = ("limits", "timeline")
+TABS = ("limits", "timeline", "why", "what-if", "compare", "together", "trust")
 ZONE_UTC = ZoneInfo("UTC")
 
 
@@ -40,7 +40,7 @@ class View:
     def parse(query: str) -> View:
         """Read a query string; values that make no sense count as absent."""
         fields = {key: values[-1] for key, values in parse_qs(query.lstrip("?")).items()}
-        from_ns, to_ns = _instant(fields.get("from")), _instant(fields.get("to"))
+        from_ns, to_ns = instant(fields.get("from")), instant(fields.get("to"))
         absolute = from_ns is not None and to_ns is not None and from_ns < to_ns
         return View(
             range=fields["range"] if fields.get("range") in RANGES else DEFAULT_RANGE,
@@ -50,8 +50,8 @@ class View:
             zone=_zone(fields.get("zone", "UTC")),
             theme="dark" if fields.get("theme") == "dark" else "light",
             tab=fields["tab"] if fields.get("tab") in TABS else TABS[0],
-            window_ns=_integer(fields.get("window")),
-            segment=_integer(fields.get("segment")),
+            window_ns=integer(fields.get("window")),
+            segment=integer(fields.get("segment")),
             search=fields.get("search", "")[:200],
             show=fields.get("show", ""),
             all_operator_types=fields.get("operators") == "all",
@@ -102,7 +102,8 @@ def iso(at_ns: int) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%S}.{at_ns % SECOND_NS // 1_000_000:03d}Z"
 
 
-def _instant(text: str | None) -> int | None:
+def instant(text: str | None) -> int | None:
+    """A time of an address in ns; None if it is none."""
     try:
         at = datetime.fromisoformat(text or "")
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
@@ -112,7 +113,8 @@ def _instant(text: str | None) -> int | None:
     return at_ns if abs(at_ns) < LATEST_NS else None
 
 
-def _integer(text: str | None) -> int | None:
+def integer(text: str | None) -> int | None:
+    """A whole number that the database can hold; None if it is none."""
     try:
         value = int(text or "")
     except ValueError:

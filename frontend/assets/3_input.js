@@ -60,7 +60,7 @@
       return;
     }
     const plain = !event.defaultPrevented && event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
-    const link = event.target.closest("a[href^='/']");
+    const link = event.target.closest("a[href^='/']:not([href^='/help'])"); // the guides are pages of their own
     if (link && plain && !link.target) {
       const to = new URL(link.href);
       event.preventDefault();

@@ -11,20 +11,25 @@ from django.utils import timezone
 
 from frontend import freshness, words
 from frontend.components import sentence
-from frontend.pages import limits, timeline
+from frontend.pages import limits, questions, timeline
+from frontend.pages.questions import asking
 from frontend.state import View
 from webapp.analysis import selectors
 from webapp.analysis.selectors import Limits
 from webapp.jobs.models import Job
 
-TABS = (("limits", "Limits"), ("timeline", "Timeline"))
+TABS = (("limits", "Limits"), ("timeline", "Timeline"), *((tab.key, tab.label) for tab in questions.TABS))
 LONG_RUN_S = 2.0
 SIGNS = {"live": "●", "finished": "✓", "quiet": "▲", "error": "✕"}
 
 
 def layout(job: Job, tab: str) -> Any:
     """The page before its values come."""
-    body = timeline.layout() if tab == "timeline" else limits.layout()
+    asked = {question.key: question for question in questions.TABS}
+    if tab in asked:
+        body = asking.layout(asked[tab])
+    else:
+        body = timeline.layout() if tab == "timeline" else limits.layout()
     return html.Div(
         className="job",
         children=[
@@ -55,7 +60,7 @@ def layout(job: Job, tab: str) -> Any:
 
 
 def _tab(key: str, word: str, current: bool) -> Any:
-    changes = {"tab": None if key == "limits" else key, "segment": None}
+    changes = {"tab": None if key == "limits" else key, "segment": None, "worker": None, "at": None}
     mark = {"aria-current": "page"} if current else {}
     return html.Button(
         word, id=f"tab-{key}", className="view-tab", **{"data-set": json.dumps(changes)}, **mark
