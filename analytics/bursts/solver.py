@@ -67,7 +67,7 @@ class Solver:
         self._first_limit = self._count + len(rows.flow_lower)
         self._highs = _program(rows)
         self._direction = np.zeros(self._count)
-        self._cost = np.zeros(1 + self._count)
+        self._cost = np.zeros(1 + self._count + len(rows.unit))
         self._unit = 1.0
 
     def along(self, base: npt.ArrayLike, direction: npt.ArrayLike) -> Solution:
@@ -87,7 +87,7 @@ class Solver:
         """
         towards = np.asarray(direction, dtype=float)
         self._turn(towards)
-        self._aim(np.concatenate([[1.0], np.zeros(self._count)]))
+        self._aim(0, np.ones(1))
         self._set_floor(np.asarray(base, dtype=float))
         return self._solve(self._unit)
 
@@ -102,9 +102,24 @@ class Solver:
         scaled = np.asarray(weights, dtype=float) * self.rows.rate_unit
         largest = float(np.abs(scaled).max()) or 1.0
         self._turn(np.zeros(self._count))
-        self._aim(np.concatenate([[0.0], scaled / largest]))
+        self._aim(1, scaled / largest)
         self._set_floor(np.zeros(self._count) if floor is None else np.asarray(floor, dtype=float))
         return self._solve(largest)
+
+    def cheapest(self, rates: npt.ArrayLike) -> Solution:
+        """The plan for some rates that takes the least in all, each limit's use counted as a share of it.
+
+        ``value`` is minus that sum.
+
+        Raises
+        ------
+        SolverError
+            If HiGHS does not find the answer.
+        """
+        self._turn(np.zeros(self._count))
+        self._aim(1 + self._count, -np.asarray(self.rows.scaled_usage.sum(axis=0)).ravel())
+        self._set_floor(np.asarray(rates, dtype=float))
+        return self._solve(1.0)
 
     @contextmanager
     def with_limits(self, limits: Floats) -> Iterator[None]:
@@ -150,7 +165,10 @@ class Solver:
             self._highs.changeCoeff(row, 0, -value)
         self._direction = direction.copy()
 
-    def _aim(self, cost: Floats) -> None:
+    def _aim(self, first: int, some: Floats) -> None:
+        """Maximise some columns, weighted, and nothing else."""
+        cost = np.zeros(len(self._cost))
+        cost[first : first + len(some)] = some
         if not np.array_equal(cost, self._cost):
             columns = np.arange(len(cost), dtype=np.int32)
             self._highs.changeColsCost(len(cost), columns, cost)

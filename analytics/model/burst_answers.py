@@ -7,6 +7,7 @@ had at any rate is ``-inf``. Rates are in the unit of the model.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,3 +127,39 @@ class Rebalance:
     single: float
     rounded_joint: float
     rounded_single: float
+
+
+class Strategy(StrEnum):
+    """A way to get through bursts."""
+
+    UNAWARE = "burst-unaware"
+    RESERVED = "static reservation"
+    ADAPTIVE = "dynamic adaptation"
+    ADAPTIVE_RESERVED = "dynamic + reservation"
+    BARRE = "BARRE"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedBursts:
+    """What became of simulated input under one strategy.
+
+    Attributes
+    ----------
+    strategy
+        How it was routed.
+    intensity_ratio
+        How much the bursting applications' rates grew: 0.5 is half more.
+    offered, missed
+        Units that came in and units dropped on the way.
+    on_time_ratio
+        Share of the offered units that came through within their deadline.
+    delay
+        Mean time of those that came through, in the model's unit.
+    """
+
+    strategy: Strategy
+    intensity_ratio: float
+    offered: float
+    missed: float
+    on_time_ratio: float
+    delay: float
