@@ -16,6 +16,8 @@ Source: Drougas and Kalogeraki, IPDPS 2009.
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
@@ -231,3 +233,29 @@ def _across(count: int) -> Floats:
         basis[k, k - 1] = -float(k)
         basis[:, k - 1] /= np.sqrt(k * (k + 1))
     return basis
+
+
+def packed(index: PointIndex) -> bytes:
+    """The index as bytes to store; `unpacked` reads them."""
+    body = io.BytesIO()
+    arrays = {name: getattr(index, name) for name in ("points", "plans", "sides")}
+    numbers = np.array([index.programs, index.complete], dtype=np.int64)
+    np.savez_compressed(body, version=np.array(index.version), numbers=numbers, **arrays)
+    return body.getvalue()
+
+
+def unpacked(body: bytes) -> PointIndex:
+    """The index of `packed`.
+
+    Raises
+    ------
+    ValueError
+        If these bytes are no index.
+    """
+    try:
+        with np.load(io.BytesIO(body), allow_pickle=False) as stored:
+            programs, complete = stored["numbers"].tolist()
+            points, plans, sides = (stored[name] for name in ("points", "plans", "sides"))
+            return PointIndex(str(stored["version"]), points, plans, sides, programs, bool(complete))
+    except (OSError, KeyError, EOFError, zipfile.BadZipFile, ValueError) as error:
+        raise ValueError(f"these bytes are no point index: {error}") from error

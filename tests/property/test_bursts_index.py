@@ -16,7 +16,16 @@ from analytics.bursts.assignment import (
 from analytics.bursts.constraints import constraints
 from analytics.bursts.cuts import CutCache
 from analytics.bursts.headroom import headroom, joint_headroom, lexicographic
-from analytics.bursts.index import Found, Lookup, PointIndex, StaleIndexError, planned, point_index
+from analytics.bursts.index import (
+    Found,
+    Lookup,
+    PointIndex,
+    StaleIndexError,
+    packed,
+    planned,
+    point_index,
+    unpacked,
+)
 from analytics.bursts.single import single_headroom
 from analytics.bursts.solver import Solver
 from analytics.model.bursts import with_capacity, without_node
@@ -133,6 +142,17 @@ def test_any_number_of_applications_has_an_index(count: int) -> None:
     lookup = Lookup(index_of(solver))
     for rates in points(solver, 3, 5):
         assert planned(solver, lookup, rates).growth <= joint_headroom(solver, rates).value + 1e-7
+
+
+def test_an_index_can_be_stored_and_other_bytes_are_refused() -> None:
+    index = index_of(solver_of(1))
+    again = unpacked(packed(index))
+    assert (again.version, again.programs, again.complete) == (index.version, index.programs, index.complete)
+    for name in ("points", "plans", "sides"):
+        assert np.array_equal(getattr(again, name), getattr(index, name))
+    for body in (b"", b"no index", packed(index)[:-30]):
+        with pytest.raises(ValueError, match="no point index"):
+            unpacked(body)
 
 
 def test_a_model_without_limits_has_no_index() -> None:
