@@ -23,6 +23,9 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.postgres",
     "csp",
+    "rest_framework",
+    "drf_spectacular",
+    "webapp.api",
     "webapp.accounts",
     "webapp.jobs",
     "webapp.telemetry",
@@ -98,6 +101,27 @@ CONTENT_SECURITY_POLICY = {
         "object-src": [NONE],
     }
 }
+
+REST_FRAMEWORK = {
+    "DEFAULT_RENDERER_CLASSES": ("rest_framework.renderers.JSONRenderer",),
+    "DEFAULT_PARSER_CLASSES": ("rest_framework.parsers.JSONParser",),
+    "EXCEPTION_HANDLER": "webapp.api.problems.from_exception",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Weir",
+    "VERSION": "1",
+    "DESCRIPTION": "What limits a streaming job. Every error is a problem (RFC 9457); pages are by key.",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "webapp.api.schema.add_problems",
+    ],
+}
+# What a token may do in a second, and at once after a rest.
+WEIR_RATE_PER_S = integer("WEIR_RATE_PER_S", 200)
+WEIR_RATE_BURST = integer("WEIR_RATE_BURST", 1_000)
 
 CELERY_BROKER_URL = REDIS_URL
 WEIR_SPARK_WORKER_TIMEOUT_S = integer("WEIR_SPARK_WORKER_TIMEOUT_S", 30)

@@ -1,9 +1,10 @@
 """Addresses. Pages are mounted by name, so that nothing in webapp imports the frontend."""
 
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import include, path, re_path
 
 from webapp.accounts.views import SignIn, SignOut
+from webapp.api import problems
 from webapp.ops.health import healthz, readyz
 from webapp.ops.help import help_page
 
@@ -15,5 +16,9 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("help", help_page, name="help"),
     path("help/<path:name>", help_page, name="help-page"),
+    path("api/v1/", include("webapp.api.urls")),
+    re_path("^(?:api|v1)/", problems.nothing_here),
     path("", include("frontend.urls")),
 ]
+handler400 = problems.handler400
+handler500 = problems.handler500

@@ -69,5 +69,5 @@ def test_the_top_level_holds_only_what_it_should() -> None:
 
 def test_the_lock_names_no_package_registry() -> None:
     lock = (ROOT / "requirements.lock").read_text()
-    assert "http" not in lock
+    assert "://" not in lock
     assert "--hash=sha256:" in lock

@@ -1,17 +1,27 @@
 """Registering jobs and giving their workers and operators job-wide numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from analytics.model import trace
 from analytics.model.trace import Int32
+from webapp.analysis.anew import analyse_anew
 from webapp.jobs.models import Engine, Job, Operator, Worker
 
 MAX_NAMES = 100_000
 """Workers, or operators, of one job: above it the names are surely data, not names."""
+
+
+SETTING_BOUNDS = {
+    "window_ns": (1_000_000, 3_600_000_000_000),
+    "lateness_ns": (0, 3_600_000_000_000),
+    "gap_horizon_ns": (0, 3_600_000_000_000),
+}
+"""A job's analysis settings and between which lengths each may be."""
 
 
 class TooManyNamesError(ValueError):
@@ -29,6 +39,33 @@ class Numbering:
 def ensure_job(name: str, engine: Engine = Engine.OTHER, engine_job_id: str = "") -> Job:
     """The job of this name, registered now if it is new."""
     job, _ = Job.objects.get_or_create(name=name, defaults={"engine": engine, "engine_job_id": engine_job_id})
+    return job
+
+
+@transaction.atomic
+def change_settings(job: Job, values: Mapping[str, int]) -> Job:
+    """Set some of ``SETTING_BOUNDS`` of a job. The caller has locked its row and checked who asks.
+
+    Another lateness or horizon counts from now on; another window width has everything analysed again.
+
+    Raises
+    ------
+    ValidationError
+        If a length is not within its bounds.
+    """
+    wrong = {
+        name: f"expected {low} to {high} ns"
+        for name, (low, high) in SETTING_BOUNDS.items()
+        if name in values and not low <= values[name] <= high
+    }
+    if wrong:
+        raise ValidationError(wrong)
+    width_before = job.window_ns
+    for name in SETTING_BOUNDS.keys() & values.keys():
+        setattr(job, name, values[name])
+    job.save(update_fields=list(SETTING_BOUNDS))
+    if job.window_ns != width_before:
+        analyse_anew(job)
     return job
 
 

@@ -1,0 +1,1 @@
+"""What every part of the API shares: tokens, scopes, rates, errors, pages, idempotency, entity tags."""

@@ -1,0 +1,22 @@
+"""Addresses of ``/api/v1``."""
+
+from django.urls import path, re_path
+
+from webapp.accounts.api import TokenDetail, TokenList
+from webapp.analysis.api import WindowList
+from webapp.api.documents import openapi
+from webapp.api.problems import nothing_here
+from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
+
+urlpatterns = [
+    path("openapi.yaml", openapi, name="openapi"),
+    path("tokens", TokenList.as_view()),
+    path("tokens/<int:token_id>", TokenDetail.as_view()),
+    path("jobs", JobList.as_view()),
+    path("jobs/<int:job_id>", JobDetail.as_view()),
+    path("jobs/<int:job_id>/settings", JobSettingsView.as_view()),
+    path("jobs/<int:job_id>/operators", OperatorList.as_view()),
+    path("jobs/<int:job_id>/workers", WorkerList.as_view()),
+    path("jobs/<int:job_id>/windows", WindowList.as_view()),
+    re_path("", nothing_here),
+]
