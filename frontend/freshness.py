@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from dash import set_props
 from django.utils import timezone
 
 from frontend import words
+from webapp.jobs import freshness as rule
 from webapp.jobs.models import Job
-
-QUIET_INTERVALS = 3
-SHORTEST_INTERVAL = timedelta(seconds=10)
-"""A source is read every few seconds at best, and a micro-batch job reports once a batch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +28,19 @@ def now_ns() -> int:
 
 
 def of(job: Job, error: str = "", now: datetime | None = None) -> State:
-    """The state of a job: an error of its source first, then whether it is done, quiet or live."""
+    """The state of a job, with the age of its newest data."""
     now = now or timezone.now()
+    code = rule.state_of(job, error, now)
     old = words.age(job.last_received_at, now)
-    if error:
-        return State("error", f"source fails, {old}" if job.last_received_at else "source fails")
-    if job.finished:
-        return State("finished", f"finished, {old} ago")
     if job.last_received_at is None:
-        return State("quiet", "nothing yet")
-    interval = max(timedelta(microseconds=job.window_ns // 1000), SHORTEST_INTERVAL)
-    if now - job.last_received_at > QUIET_INTERVALS * interval:
-        return State("quiet", f"silent for {old}")
-    return State("live", f"{old} ago")
+        return State(code, "source fails" if code == rule.ERROR else "nothing yet")
+    said = {
+        rule.ERROR: f"source fails, {old}",
+        rule.FINISHED: f"finished, {old} ago",
+        rule.QUIET: f"silent for {old}",
+        rule.LIVE: f"{old} ago",
+    }
+    return State(code, said[code])
 
 
 def stamp(quiet: str = "") -> None:

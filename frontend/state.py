@@ -15,12 +15,16 @@ RANGE_LABELS = {"5m": "5 min", "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h":
 DEFAULT_RANGE = "15m"
 REFRESH_MS = {"5m": 2000, "15m": 2000, "1h": 5000, "6h": 15_000, "24h": 60_000}
 TABS = ("limits", "timeline", "why", "what-if", "compare", "together", "trust")
+LAST_PAGE = 10**6
 ZONE_UTC = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A parsed address. ``from_ns``/``to_ns`` are both set (absolute range) or both None."""
+    """A parsed address. ``from_ns``/``to_ns`` are both set (absolute range) or both None.
+
+    ``zoom_ns`` is the visible part of a window, from its start on; None shows all of it.
+    """
 
     range: str = DEFAULT_RANGE
     from_ns: int | None = None
@@ -33,8 +37,14 @@ class View:
     segment: int | None = None
     search: str = ""
     show: str = ""
+    sort: str = ""
+    page: int = 0
     all_operator_types: bool = False
     all_lanes: bool = False
+    lanes_by_cp: bool = False
+    critical_lanes: bool = False
+    find: str = ""
+    zoom_ns: tuple[int, int] | None = None
 
     @staticmethod
     def parse(query: str) -> View:
@@ -54,8 +64,14 @@ class View:
             segment=integer(fields.get("segment")),
             search=fields.get("search", "")[:200],
             show=fields.get("show", ""),
+            sort=fields.get("sort", ""),
+            page=min(max((integer(fields.get("page")) or 1) - 1, 0), LAST_PAGE),
             all_operator_types=fields.get("operators") == "all",
             all_lanes=fields.get("lanes") == "all",
+            lanes_by_cp=fields.get("order") == "cp",
+            critical_lanes=fields.get("only") == "critical",
+            find=fields.get("find", "")[:200],
+            zoom_ns=_zoom(fields.get("zoom", "")),
         )
 
     @property
@@ -120,6 +136,14 @@ def integer(text: str | None) -> int | None:
     except ValueError:
         return None
     return value if abs(value) < 2**63 else None
+
+
+def _zoom(text: str) -> tuple[int, int] | None:
+    first, _, last = text.partition("-")
+    from_ns, to_ns = integer(first), integer(last)
+    if from_ns is None or to_ns is None or not 0 <= from_ns < to_ns:
+        return None
+    return from_ns, to_ns
 
 
 def _zone(name: str) -> ZoneInfo:

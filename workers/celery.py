@@ -30,7 +30,10 @@ app.conf.update(
     worker_send_task_events=False,
     broker_connection_retry_on_startup=True,
     beat_schedule=SCHEDULE,
-    imports=[f"workers.tasks.{name}" for name in ("analyse", "collect", "pulse", "questions", "timeline")],
+    imports=[
+        f"workers.tasks.{name}"
+        for name in ("analyse", "collect", "pulse", "questions", "standings", "timeline")
+    ],
 )
 app.set_default()
 

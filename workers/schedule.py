@@ -13,6 +13,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 1.0,
         "options": {"expires": 2},
     },
+    "keep what limits each job": {
+        "task": "workers.tasks.standings.refresh",
+        "schedule": 2.0,
+        "options": {"expires": 4},
+    },
     "show that beat and worker live": {
         "task": "workers.tasks.pulse.pulse",
         "schedule": 5.0,

@@ -90,6 +90,14 @@
         weir.stamp && weir.stamp();
         return window.dash_clientside.no_update;
       },
+      // A click on a column's head: the server sorts. The first state is the address's own.
+      sorted: function (columns) {
+        const by = (columns || []).find((column) => column.sort);
+        const wanted = by ? (by.sort === "desc" ? "-" : "") + by.colId : null;
+        if (columns && weir.sortSeen && wanted !== weir.query().get("sort")) weir.set({ sort: wanted, page: null }, true);
+        if (columns) weir.sortSeen = true;
+        return window.dash_clientside.no_update;
+      },
       chosen: function (start) {
         if (start && weir.query().get("tab") === "timeline" && weir.query().get("window") !== start) weir.set({ window: start }, true);
         return window.dash_clientside.no_update;

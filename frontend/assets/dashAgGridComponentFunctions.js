@@ -4,6 +4,9 @@
   const cells = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
   const h = (...parts) => window.React.createElement(...parts);
 
+  // The server has sorted all pages; sorting this one again would only mix it up.
+  (window.dashAgGridFunctions = window.dashAgGridFunctions || {}).weirKeepOrder = () => 0;
+
   cells.JobLink = (props) => h("a", { href: "/jobs/" + props.data.id, title: props.value, tabIndex: -1 }, props.value);
 
   cells.Freshness = (props) =>

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import dash_ag_grid as dag
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 from django.utils import timezone
 
 from analytics.model.activity import ActivityType
@@ -13,11 +14,9 @@ from frontend import freshness, words
 from frontend.components import states
 from frontend.request import actor
 from frontend.state import View
-from webapp.analysis import selectors
-from webapp.analysis.selectors import JobRow
+from webapp.analysis.overview import PAGE_ROWS, SORTS, JobRow, overview
 
 ROW_PX = 36
-RANKS = {"error": 0, "quiet": 1, "unknown": 2, "live": 3, "finished": 4}
 TILES = (
     ("all", "jobs", "all jobs"),
     ("quiet", "not reporting", "their newest data are older than three intervals"),
@@ -43,7 +42,8 @@ def layout() -> Any:
             html.Div([_tile(*tile) for tile in TILES], className="tiles", role="group"),
             html.Div(id="jobs-empty", hidden=True),
             html.Div(states.skeleton(ROW_PX * 6), id="jobs-loading"),
-            html.Div(_grid(), id="jobs", className="jobs", hidden=True),
+            html.Div([_grid(), html.Nav(id="pager", className="pager", **{"aria-label": "Pages"})],
+                     id="jobs", className="jobs", hidden=True),
         ],
     )  # fmt: skip
 
@@ -67,10 +67,15 @@ def _grid() -> Any:
     }  # fmt: skip
     return dag.AgGrid(
         id="jobs-grid",
-        columnDefs=columns("wide"),
+        columnDefs=columns("wide", ""),
         rowData=[],
         getRowId="params.data.id",
-        defaultColDef={"sortable": True, "resizable": True, "suppressMovable": True},
+        defaultColDef={
+            "sortable": True,
+            "resizable": True,
+            "suppressMovable": True,
+            "comparator": {"function": "weirKeepOrder"},
+        },
         dashGridOptions={
             "theme": {"function": f"themeQuartz.withParams({surface})"},
             "suppressColumnVirtualisation": True,
@@ -83,8 +88,9 @@ def _grid() -> Any:
     )
 
 
-def columns(screen: str) -> list[dict[str, Any]]:
-    """The table's columns; a narrow screen has the most important ones."""
+def columns(screen: str, query: str) -> list[dict[str, Any]]:
+    """The table's columns; a narrow screen has the most important ones. The server sorts, over all pages."""
+    sort = View.parse(query or "").sort
     right = {"type": "rightAligned", "cellClass": "number ag-right-aligned-cell"}
     every = [
         {"field": "name", "headerName": "Job", "cellRenderer": "JobLink", "minWidth": 110, "flex": 2},
@@ -97,6 +103,9 @@ def columns(screen: str) -> list[dict[str, Any]]:
         {"field": "unknown", "headerName": "Unknown, %", "minWidth": 128, "flex": 0.7, **right},
         {"field": "rate", "headerName": "Input, rows/s", "minWidth": 136, "flex": 0.8, **right},
     ]  # fmt: skip
+    for column in every:
+        if column["field"] == sort.removeprefix("-") and sort.removeprefix("-") in SORTS:
+            column["sort"] = "desc" if sort.startswith("-") else "asc"
     return [column for column in every if screen == "wide" or column["field"] in NARROW]
 
 
@@ -131,19 +140,6 @@ def _percent(share: float | None) -> float | None:
     return None if share is None else float(f"{share * 100:.3g}")
 
 
-def _rank(line: dict[str, Any]) -> tuple[int, str]:
-    return (
-        RANKS["unknown"] if line["state"] == "live" and not line["kind"] else RANKS[line["state"]],
-        line["name"],
-    )
-
-
-def _matches(line: dict[str, Any], show: str) -> bool:
-    if show == "unlimited":
-        return not line["kind"]
-    return show not in ("quiet", "error") or line["state"] == show
-
-
 def register(app: Dash) -> None:
     """Callbacks of the page."""
     counts = [Output(f"tile-{key}-count", "children") for key, _, _ in TILES]
@@ -152,11 +148,13 @@ def register(app: Dash) -> None:
         [
             Output("jobs-grid", "rowData"), Output("jobs-grid", "style"), Output("jobs", "hidden"),
             Output("jobs-empty", "children"), Output("jobs-empty", "hidden"), Output("jobs-loading", "hidden"),
+            Output("pager", "children"),
             *counts, *pressed,
         ],
         Input("url", "search"), Input("tick", "n_intervals"), State("jobs-grid", "rowData"),
     )(refresh)  # fmt: skip
-    app.callback(Output("jobs-grid", "columnDefs"), Input("screen", "data"))(columns)
+    app.callback(Output("jobs-grid", "columnDefs"), Input("screen", "data"), State("url", "search"))(columns)
+    app.clientside_callback(ClientsideFunction("weir", "sorted"), Input("jobs-grid", "columnState"))
     app.callback(Output("search", "value"), Input("search", "id"), State("url", "search"))(
         lambda _, query: View.parse(query or "").search
     )
@@ -165,12 +163,11 @@ def register(app: Dash) -> None:
 def refresh(query: str, _tick: int, before: list[dict[str, Any]]) -> list[Any]:
     """Table, tiles and stamp, read again."""
     view = View.parse(query or "")
-    rows = sorted(map(row, selectors.overview(actor(), freshness.now_ns(), view.search)), key=_rank)
-    shown = [line for line in rows if _matches(line, view.show)]
-    counts = [
-        len(rows), sum(line["state"] == "quiet" for line in rows), sum(line["state"] == "error" for line in rows),
-        sum(not line["kind"] for line in rows),
-    ]  # fmt: skip
+    found = overview(
+        actor(), timezone.now(), search=view.search, show=view.show, sort=view.sort, page=view.page
+    )
+    shown = [row(item) for item in found.rows]
+    counts = [f"{found.counts[key]:,}" for key, _, _ in TILES]
     pressed = [str((view.show or "all") == key).lower() for key, _, _ in TILES]
     freshness.stamp()
     height = min(max(len(shown), 3) + 1, 18) * ROW_PX + 4
@@ -178,12 +175,37 @@ def refresh(query: str, _tick: int, before: list[dict[str, Any]]) -> list[Any]:
         no_update if shown == before else shown,
         {"height": height, "width": "100%"},
         not shown,
-        None if shown else _nothing(view, bool(rows)),
+        None if shown else _nothing(view, bool(found.counts["all"])),
         bool(shown),
         True,
+        _pager(found.row_count, view.page),
         *counts,
         *pressed,
     ]
+
+
+def _pager(row_count: int, page: int) -> Any:
+    """Which rows these are of how many, and the ways to the others; nothing if they fit one page."""
+    last = max(0, row_count - 1) // PAGE_ROWS
+    if last == 0:
+        return None
+    here = min(page, last)
+    first = here * PAGE_ROWS
+    return [
+        _turn("‹ Earlier rows", here - 1 if here else None),
+        html.Span(
+            f"{first + 1:,} to {min(first + PAGE_ROWS, row_count):,} of {words.count(row_count, 'job')}"
+        ),
+        _turn("More rows ›", here + 1 if here < last else None),
+    ]
+
+
+def _turn(label: str, page: int | None) -> Any:
+    if page is None:
+        return html.Button(label, className="tool", disabled=True)
+    return html.Button(
+        label, className="tool", **{"data-set": json.dumps({"page": page + 1 if page else None})}
+    )
 
 
 def _nothing(view: View, others: bool) -> Any:

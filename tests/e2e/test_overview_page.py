@@ -71,3 +71,22 @@ def test_an_unknown_address_and_an_unknown_job_lead_home(alice: Visitor) -> None
         expect(alice.page.locator("#not-found")).to_be_visible()
         alice.page.click("#not-found a")
         expect(alice.page.get_by_role("heading", name="Jobs")).to_be_visible()
+
+
+def test_more_jobs_than_fit_a_page_are_turned_and_sorted_over_all_pages(alice: Visitor) -> None:
+    Job.objects.bulk_create(Job(name=f"job-{i:03}", engine="flink") for i in range(230))
+    rows = alice.page.locator("#jobs .ag-center-cols-container .ag-row")
+    pager = alice.page.locator("#pager")
+    expect(pager).to_contain_text("1 to 100 of 230 jobs")
+    pager.get_by_role("button", name="More rows").click()
+    expect(pager).to_contain_text("101 to 200 of 230 jobs")
+    expect(rows.first).to_contain_text("job-100")
+    assert "page=2" in alice.page.url
+    alice.page.locator(".ag-header-cell", has_text="Job").first.click()
+    expect(pager).to_contain_text("1 to 100 of 230 jobs")
+    assert "sort=name" in alice.page.url
+    alice.page.locator(".ag-header-cell", has_text="Job").first.click()
+    expect(rows.first).to_contain_text("job-229")
+    alice.page.reload()
+    expect(rows.first).to_contain_text("job-229")
+    assert "sort=-name" in alice.page.url

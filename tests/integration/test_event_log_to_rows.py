@@ -12,7 +12,8 @@ from django.utils import timezone
 from analytics.spark.jobs.critical_participation import Task, cut, summaries
 from analytics.spark.sources import PostgresSegments, SegmentRef
 from webapp.accounts.models import User
-from webapp.analysis import selectors, services
+from webapp.analysis import selectors, services, standings
+from webapp.analysis.overview import overview
 from webapp.jobs.models import Job
 from webapp.telemetry import segment_store
 from webapp.telemetry.models import Annotation, Batch, MetricSample, Segment, Source, SourceKind
@@ -78,8 +79,8 @@ def test_a_log_becomes_results_that_name_what_limits_the_job(directory: Path) ->
     assert sum(share.cp for share in limits.activities) == pytest.approx(1, abs=1e-9)
     assert set(limits.worker_names.values()) >= {"driver"}
     person = User.objects.create_user("alice", password="a long password")
-    row = selectors.overview(person, job.last_ns)[0]
-    assert row.limiter == limits.limiter
+    assert standings.refresh() == 1
+    assert [row.job for row in overview(person, timezone.now()).rows] == [job]
     assert MetricSample.objects.filter(series__name="input_rows_per_s").exists()
     assert Annotation.objects.filter(kind="micro_batch").exists()
 

@@ -10,7 +10,7 @@ from analytics.model.trace import NONE, Records, TraceBatch, Worker
 from analytics.spark.jobs import critical_participation
 from analytics.spark.jobs.critical_participation import ALGORITHM_VERSION
 from analytics.spark.sources import PostgresSegments
-from webapp.analysis import services
+from webapp.analysis import services, standings
 from webapp.jobs.models import Engine, Job
 from webapp.jobs.services import ensure_job
 from webapp.telemetry import segment_store
@@ -90,7 +90,7 @@ def make_job(name: str, engine: Engine = Engine.SPARK) -> Job:
 
 
 def analyse() -> None:
-    """What the Spark worker does, with its own functions in this process: claim, compute, write."""
+    """What the workers do, with their own functions in this process: claim, compute, write, keep what limits it."""
     while claimed := services.claim_work(ALGORITHM_VERSION, "tests"):
         run, work = claimed
         source = PostgresSegments(segment_store.address())
@@ -100,3 +100,4 @@ def analyse() -> None:
             for chunk in critical_participation.cut(task, source.index(task.job_id, low, high)):
                 results += [(task.job_id, found) for found in critical_participation.summaries(source, chunk)]
         services.finish_run(run, work, results)
+    standings.refresh()

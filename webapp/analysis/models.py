@@ -145,3 +145,29 @@ class Question(models.Model):
     class Meta:
         constraints = (models.UniqueConstraint(name="question_once", fields=("job", "kind", "params")),)
         indexes = (models.Index(name="question_age", fields=("job", "requested_at")),)  # forgetting old ones
+
+
+class Standing(models.Model):
+    """What limits a job now, worked out after its results changed, so that a list of all jobs is one query.
+
+    ``activity`` is null if nothing could be told. ``sparkline`` is the CP of that activity per minute of the hour
+    before ``computed_at`` (null: no result in that minute).
+    """
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="standing")
+    outdated_at = models.DateTimeField(null=True)
+    computed_at = models.DateTimeField(null=True)
+    activity = models.SmallIntegerField(null=True)
+    operator = models.CharField(max_length=500, blank=True)
+    cp = models.FloatField(null=True)
+    conventional = models.FloatField(null=True)
+    unknown_cp = models.FloatField(null=True)
+    input_rows_per_s = models.FloatField(null=True)
+    sparkline = ArrayField(models.FloatField(null=True), default=list)
+
+    class Meta:
+        indexes = (
+            models.Index(
+                name="standing_outdated", fields=("outdated_at",), condition=models.Q(outdated_at__isnull=False)
+            ),
+        )

@@ -19,9 +19,6 @@ from webapp.jobs.models import Job, Worker
 from webapp.jobs.policies import Actor, visible_jobs
 from webapp.telemetry.models import Annotation, Batch, MetricSample, Segment, Source
 
-MINUTE_NS = 60_000_000_000
-HOUR_NS = 60 * MINUTE_NS
-
 
 @dataclass(frozen=True, slots=True)
 class Limiter:
@@ -51,19 +48,6 @@ class Limits:
     worker_hosts: dict[int, str]
     operator_names: dict[int, str]
     limiter: Limiter | None
-
-
-@dataclass(frozen=True, eq=False)
-class JobRow:
-    """One line of the overview. ``sparkline`` is the CP of the limiting activity per minute of the last hour."""
-
-    job: Job
-    limiter: Limiter | None
-    unknown_cp: float | None
-    sparkline: tuple[float | None, ...]
-    input_rows_per_s: float | None
-    reported_at: datetime | None
-    source_error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,34 +97,6 @@ def limiter_of(activities: list[Share], operators: list[Share], names: dict[int,
         return Limiter(ActivityType(code), "", top.cp, top.conventional)
     first = ran[0]
     return Limiter(ActivityType(code), names.get(first.key[0], "?"), first.cp, first.conventional)
-
-
-def overview(actor: Actor, now_ns: int, search: str = "") -> list[JobRow]:
-    """A line a job, over the last hour up to ``now_ns``; jobs whose source fails come first, then by name."""
-    jobs = visible_jobs(actor).filter(name__icontains=search).order_by("name")
-    rows = [_row(job, now_ns) for job in jobs]
-    return sorted(rows, key=lambda row: (not row.source_error, row.limiter is None, row.job.name))
-
-
-def _row(job: Job, now_ns: int) -> JobRow:
-    recent = limits(job, now_ns - 15 * MINUTE_NS, now_ns)
-    hour = shares.coverage(job, Steps(now_ns - HOUR_NS, MINUTE_NS, 60))
-    line: tuple[float | None, ...] = ()
-    if recent.limiter is not None:
-        code = int(recent.limiter.activity)
-        found = [share for share in shares.activity_shares(job, hour) if share.key == (code,)]
-        line = tuple(None if v != v else float(v) for v in found[0].cp_steps) if found else ()
-    unknown = [share.cp for share in recent.activities if share.key == (int(ActivityType.UNKNOWN),)]
-    return JobRow(
-        job=job,
-        limiter=recent.limiter,
-        unknown_cp=None if recent.limiter is None else (unknown[0] if unknown else 0.0),
-        sparkline=line,
-        input_rows_per_s=latest_metric(job, "input_rows_per_s", now_ns - 5 * MINUTE_NS),
-        reported_at=job.last_received_at,
-        source_error=Source.objects.filter(job=job).exclude(error="").values_list("error", flat=True).first()
-        or "",
-    )
 
 
 def latest_metric(job: Job, name: str, since_ns: int) -> float | None:

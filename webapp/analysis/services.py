@@ -11,6 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from analytics.model.results import WindowSummary
+from webapp.analysis import standings
 from webapp.analysis.closing import closed_until_ns
 from webapp.analysis.models import PendingRange, Run, RunState, Window
 from webapp.jobs.models import Job
@@ -178,6 +179,7 @@ def finish_run(run: Run, work: Sequence[JobWork], results: Sequence[tuple[int, W
         _delete_windows(work)
         _insert_windows(run, widths, results)
         PendingRange.objects.filter(run=run).delete()
+        standings.outdate([part.job_id for part in work])
         live.update(
             state=RunState.DONE,
             finished_at=timezone.now(),
