@@ -13,7 +13,7 @@ from analytics.cli.scale_input import read_observations
 from analytics.model.decisions import Decision, OperatorDecision
 from analytics.model.topology import Topology
 from analytics.scaling import ds2
-from analytics.scaling.policies import ONE_WINDOW
+from analytics.scaling.policies import POLICIES, decide_window
 
 NAME = "scale"
 HELP = "The parallelism every operator needs, by one of several policies, from rates in DS2's files."
@@ -21,7 +21,7 @@ HELP = "The parallelism every operator needs, by one of several policies, from r
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--policy", required=True, choices=sorted(ONE_WINDOW))
+    parser.add_argument("--policy", required=True, choices=sorted(POLICIES))
     parser.add_argument(
         "--topology",
         required=True,
@@ -61,8 +61,9 @@ def run(options: Namespace) -> str:
     if options.factor and options.policy != ds2.NAME:
         raise UsageError(f"--factor belongs to ds2, not to {options.policy}")
     observations, odd = read_observations(options.topology, options.rates, options.source_rates)
-    decide = ONE_WINDOW[options.policy]
-    decided = {epoch: decide(seen, options.factor) for epoch, seen in observations.items()}
+    decided = {
+        epoch: decide_window(options.policy, seen, options.factor) for epoch, seen in observations.items()
+    }
     topology = next(iter(observations.values())).topology
     if options.json:
         epochs = [

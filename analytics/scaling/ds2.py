@@ -203,7 +203,7 @@ def _corrected(
     limit = settings.target_rate_ratio
     ratio = achieved_ratio(seen, found) if limit is not None else 1.0
     scaled_up = any(item.proposed > item.current for item in decisions)
-    if limit is None or ratio <= limit or scaled_up:
+    if limit is None or ratio <= limit * (1 + NOISE) or scaled_up:
         return Decision(NAME, VERSION, decisions)
     corrected = []
     for operator, item in zip(seen.topology.operators, decisions, strict=True):

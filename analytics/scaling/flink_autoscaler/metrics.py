@@ -121,18 +121,28 @@ def _demand(
 
 
 def _ratio(graph: Graph, found: Sequence[Totals | Reason], source: int, target: int) -> float | None:
-    """Records on the edge for each record the sender takes in."""
+    """Records on the edge for each record the sender takes in.
+
+    Where there is only one edge, that is all the sender sends: while a queue grows the receiver takes in less.
+    """
     totals = found[source]
     if isinstance(totals, Reason):
         # Only a source without rates of its own has a demand: it sends what it should deliver.
         return 1.0 if graph.is_source(source) else None
     taken = read_rate(totals) if graph.is_source(source) else totals.observed_processing
+    if not taken:
+        return _selectivity(totals)
     edge = edge_rate(graph, found, source, target)
-    if taken and (edge or totals.observed_output):
-        return (edge if edge is not None else totals.observed_output or 0.0) / taken
-    if totals.true_output is None:
-        return None
-    return totals.true_output / totals.true_processing if totals.true_processing else 1.0
+    if edge is None or (len(graph.outputs[source]) == 1 and totals.observed_output):
+        edge = totals.observed_output
+    return None if edge is None else edge / taken
+
+
+def _selectivity(totals: Totals) -> float | None:
+    """Where nothing was observed, what the true rates say; a source passes on what it reads."""
+    if not totals.true_processing:
+        return 1.0
+    return None if totals.true_output is None else totals.true_output / totals.true_processing
 
 
 def _busy_rate(totals: Totals, aggregator: BusyAggregator) -> float:
