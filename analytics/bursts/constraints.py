@@ -25,13 +25,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from analytics.bursts.highs import Floats
-from analytics.model.bursts import Application, BurstModel, Component, Node
+from analytics.bursts.highs import INFINITY, Floats
+from analytics.model.bursts import Application, BurstModel, Component
 
 Ints = npt.NDArray[np.int64]
 
 CAP = "cap of "
 """A component's cap is a row too; its resource is called ``cap of`` and the component."""
+
+
+NEXT_TO_NOTHING = 1e-6
 
 
 @dataclass(frozen=True)
@@ -137,13 +140,14 @@ def constraints(model: BurstModel) -> Constraints:
     edges = [(number, edge) for number, one in enumerate(model.applications) for edge in one.edges]
     inputs = [stage_inputs(one) for one in model.applications]
     stage_of, stage_input, owner = _stages(model, inputs)
-    rate_unit = np.array([_rate_unit(model, one, inputs[q]) for q, one in enumerate(model.applications)])
+    available = {(node.name, name): node.available(name) for node in model.nodes for name in node.capacity}
+    rate_unit = np.array([_rate_unit(available, one, inputs[q]) for q, one in enumerate(model.applications)])
     unit = np.array(
         [rate_unit[owner[k]] * (stage_input[k] or 1.0) for k in stage_of]
         + [rate_unit[q] * (stage_input[stage_of[places[edge.target]]] or 1.0) for q, edge in edges]
     )
     flow = _flow(model, places, unit, rate_unit, inputs)
-    usage, limits, limit_unit, limit_names = _usage(model, places, unit)
+    usage, limits, limit_unit, limit_names = _usage(model, places, unit, available)
     return Constraints(
         version=model.version,
         applications=tuple(one.name for one in model.applications),
@@ -195,12 +199,12 @@ def _stages(model: BurstModel, inputs: list[dict[str, float]]) -> tuple[list[int
     return stage_of, stage_input, owner
 
 
-def _rate_unit(model: BurstModel, application: Application, inputs: dict[str, float]) -> float:
+def _rate_unit(
+    available: dict[tuple[str, str], float], application: Application, inputs: dict[str, float]
+) -> float:
     """About the most the application can take: the least over its stages of what its components could alone."""
-    nodes = {node.name: node for node in model.nodes}
     most = [
-        sum(_most_rate(component, nodes[component.node]) for component in stage.components)
-        / inputs[stage.name]
+        sum(_most_rate(component, available) for component in stage.components) / inputs[stage.name]
         for stage in application.stages
         if inputs[stage.name]
     ]
@@ -208,10 +212,12 @@ def _rate_unit(model: BurstModel, application: Application, inputs: dict[str, fl
     return float(least) if np.isfinite(least) else 1.0
 
 
-def _most_rate(component: Component, node: Node) -> float:
-    cap = np.inf if component.cap is None else component.cap
-    rates = (node.available(name) / cost for name, cost in component.cost.items() if cost > 0)
-    return min(rates, default=np.inf) if cap == np.inf else min(cap, *rates, np.inf)
+def _most_rate(component: Component, available: dict[tuple[str, str], float]) -> float:
+    rate = INFINITY if component.cap is None else component.cap
+    for resource, cost in component.cost.items():
+        if cost > 0:
+            rate = min(rate, available[component.node, resource] / cost)
+    return rate
 
 
 @dataclass
@@ -294,13 +300,11 @@ def _scaled(row: dict[int, float]) -> dict[int, float]:
 
 
 def _usage(
-    model: BurstModel, places: dict[str, int], unit: Floats
+    model: BurstModel, places: dict[str, int], unit: Floats, left: dict[tuple[str, str], float]
 ) -> tuple[sparse.csr_array, Floats, Floats, tuple[tuple[str, str], ...]]:
     """What each variable takes of each limit, in the units of costs; caps are limits of one component."""
-    takers: dict[tuple[str, str], dict[int, float]] = {
-        (node.name, resource): {} for node in model.nodes for resource in node.capacity
-    }
-    left = {(node.name, name): node.available(name) for node in model.nodes for name in node.capacity}
+    takers: dict[tuple[str, str], dict[int, float]] = {name: {} for name in left}
+    left = dict(left)
     for _, _, component in model.components():
         place = places[component.name]
         for resource, cost in component.cost.items():
@@ -321,6 +325,9 @@ def _usage(
     for name in names:
         entries.add(takers[name])
     limits = np.array([left[name] for name in names])
-    largest = (max((cost * unit[v] for v, cost in takers[name].items()), default=1.0) for name in names)
-    limit_unit = np.array([left if left > 0 else one for left, one in zip(limits, largest, strict=True)])
-    return entries.matrix(len(unit)), limits, limit_unit, names
+    usage = entries.matrix(len(unit))
+    # Where next to nothing is left, what is asked for is the scale.
+    largest = np.zeros(len(names))
+    np.maximum.at(largest, entries.rows, np.array(entries.values) * unit[entries.columns])
+    limit_unit = np.maximum(limits, NEXT_TO_NOTHING * largest)
+    return usage, limits, np.where(limit_unit > 0, limit_unit, 1.0), names
