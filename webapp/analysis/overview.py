@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Case, Count, F, OuterRef, Q, QuerySet, Subquery, TextField, Value, When
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from analytics.model.activity import ActivityType
@@ -85,15 +87,15 @@ def overview(
     return Overview([_row(job) for job in rows], row_count, counts)
 
 
-def _stated(jobs: QuerySet[Job], now: datetime) -> QuerySet[Job]:
-    """With the source's error, the state and the CP of the limiter, as far as it still stands."""
+def _stated(jobs: QuerySet[Job], now: datetime) -> Any:
+    """The jobs with ``source_error``, ``state`` and ``current_cp``, its limiter's CP if that still stands."""
     failing = Source.objects.filter(job=OuterRef("pk")).exclude(error="").values("error")[:1]
     jobs = jobs.annotate(source_error=Coalesce(Subquery(failing), Value(""), output_field=TextField()))
     current = Case(When(standing__computed_at__gte=now - STANDS_FOR, then=F("standing__cp")))
     return jobs.annotate(state=freshness.state_in_query(now), current_cp=current)
 
 
-def _order(sort: str) -> list[object]:
+def _order(sort: str) -> list[Combinable | str]:
     field = SORTS.get(sort.removeprefix("-"))
     if field is None:
         states = (freshness.ERROR, freshness.QUIET, "unlimited", freshness.LIVE, freshness.FINISHED)
