@@ -13,13 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-from google.protobuf import json_format
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from analytics.decode.batch import Oddities
 from analytics.decode.limits import Budget, UnreadableFileError, opened
+from analytics.decode.otlp_requests import from_json, from_protobuf
 from analytics.decode.otlp_traces import SpanDecoder
 from analytics.model.trace import TraceBatch
 
@@ -53,11 +51,7 @@ def request_from_protobuf(body: bytes) -> ExportTraceServiceRequest:
     UnreadableFileError
         If it is damaged or something else.
     """
-    try:
-        request: ExportTraceServiceRequest = ExportTraceServiceRequest.FromString(body)
-    except DecodeError as error:
-        raise UnreadableFileError(f"no OTLP trace message: {error}") from error
-    return request
+    return from_protobuf(body, ExportTraceServiceRequest, "trace")
 
 
 def request_from_json(body: bytes) -> ExportTraceServiceRequest:
@@ -68,20 +62,8 @@ def request_from_json(body: bytes) -> ExportTraceServiceRequest:
     UnreadableFileError
         If it is no JSON object or has a field of a wrong type. Unknown fields are passed over.
     """
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise UnreadableFileError(f"no JSON: {error}") from error
-    if not isinstance(document, dict) or not ({"resourceSpans", "resource_spans"} & document.keys()):
-        raise UnreadableFileError("no OTLP traces: expected an object with resourceSpans")
-    try:
-        _ids_to_base64(document)
-        request = ExportTraceServiceRequest()
-        json_format.ParseDict(document, request, ignore_unknown_fields=True)
-    except (json_format.ParseError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        # protobuf's reader answers a value of an unexpected type with any of these
-        raise UnreadableFileError(f"no OTLP traces: {error}") from error
-    return request
+    fields = {"resourceSpans", "resource_spans"}
+    return from_json(body, ExportTraceServiceRequest, "trace", fields, _ids_to_base64)
 
 
 def _requests(data: bytes, oddities: Oddities, source: str) -> Iterator[ExportTraceServiceRequest]:

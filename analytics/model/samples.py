@@ -58,6 +58,12 @@ class MetricBatch:
     def __len__(self) -> int:
         return len(self.at_ns)
 
+    def complaint(self) -> str:
+        """What to tell the sender of what was rejected, in one line; "" if nothing was."""
+        if not self.rejected_count:
+            return ""
+        return "; ".join(f"{item.code} ({item.count:,}): {item.example}" for item in self.diagnostics)
+
     def samples(self) -> list[MetricSample]:
         """The samples that are not stale, one by one: for few of them."""
         return [
