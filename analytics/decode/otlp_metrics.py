@@ -65,12 +65,21 @@ def decode_otlp_metrics(body: bytes, *, json: bool, limits: Limits = METRIC_LIMI
     """
     budget = Budget(limits)
     budget.take_bytes(len(body))
-    fields = {"resourceMetrics", "resource_metrics"}
+    return decode_metrics_request(metrics_request(body, json=json), budget)
+
+
+def metrics_request(body: bytes, *, json: bool) -> ExportMetricsServiceRequest:
+    """Parse a request, to look at its resources before it is decoded.
+
+    Raises
+    ------
+    UnreadableFileError
+        If the body is damaged or something else.
+    """
     if json:
-        request = from_json(body, ExportMetricsServiceRequest, "metric", fields, _without_exemplars)
-    else:
-        request = from_protobuf(body, ExportMetricsServiceRequest, "metric")
-    return decode_metrics_request(request, budget)
+        fields = {"resourceMetrics", "resource_metrics"}
+        return from_json(body, ExportMetricsServiceRequest, "metric", fields, _without_exemplars)
+    return from_protobuf(body, ExportMetricsServiceRequest, "metric")
 
 
 def decode_metrics_request(request: ExportMetricsServiceRequest, budget: Budget) -> MetricBatch:
