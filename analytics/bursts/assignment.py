@@ -192,7 +192,12 @@ class _Rounding:
         return fixed_headroom(self.rows, loads(self.rows, self.routing(counts)), self.rates)
 
     def _moves(self, counts: Ints) -> list[Ints]:
-        """One group from a component on the binding limit to another of its stage."""
+        """One group from a component on the binding limit to another of its stage.
+
+        Shares may leave the bounds of their components by what rounding needs, less than one group.
+        """
+        least = np.floor(self.rows.least_share * self.groups + 1e-9)
+        most = np.ceil(self.rows.most_share * self.groups - 1e-9)
         unit_loads = loads(self.rows, self.routing(counts))
         growth = unit_loads.sum(axis=1)
         room = self.rows.limits - unit_loads @ self.rates
@@ -202,12 +207,12 @@ class _Rounding:
         row = self.rows.usage[[int(left.argmin())]].tocoo()
         moves = []
         for source in row.col.tolist():
-            if source >= len(counts) or not counts[source]:
+            if source >= len(counts) or counts[source] <= least[source]:
                 continue
             if int(self.rows.application_of[source]) in self.edge_form:
                 continue
             for target in np.flatnonzero(self.rows.stage_of == self.rows.stage_of[source]).tolist():
-                if target != source:
+                if target != source and counts[target] < most[target]:
                     moved = counts.copy()
                     moved[[source, target]] += [-1, 1]
                     moves.append(moved)

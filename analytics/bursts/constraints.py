@@ -51,6 +51,8 @@ class Constraints:
         (V,) Which application a variable belongs to and which node it loads (−1: none).
     stage_of, stage_input
         (n,) The stage of each component, numbered over all applications; (stages,) S_k.
+    least_share, most_share
+        (n,) Bounds of each component's share of its stage.
     rate_unit, unit
         (Q,), (V,) What 1 means for a scaled rate and variable.
     flow, flow_lower
@@ -77,6 +79,8 @@ class Constraints:
     node_of: Ints
     stage_of: Ints
     stage_input: Floats
+    least_share: Floats
+    most_share: Floats
     rate_unit: Floats
     unit: Floats
     flow: sparse.csr_array
@@ -161,6 +165,8 @@ def constraints(model: BurstModel) -> Constraints:
         ),
         stage_of=np.array(stage_of, dtype=np.int64),
         stage_input=np.array(stage_input),
+        least_share=np.array([component.least_share for _, _, component in model.components()]),
+        most_share=np.array([component.most_share for _, _, component in model.components()]),
         rate_unit=rate_unit,
         unit=unit,
         flow=flow.entries.matrix(len(rate_unit) + len(unit)),

@@ -14,6 +14,13 @@ Floats = npt.NDArray[np.float64]
 INFINITY = float("inf")
 FEASIBILITY = 1e-9
 """Of scaled rows and reduced costs; HiGHS's own default of 1e-7 would cost headroom its seventh digit."""
+HIGHS_FEASIBILITY = 1e-7
+_ENDS = (
+    highspy.HighsModelStatus.kOptimal,
+    highspy.HighsModelStatus.kUnbounded,
+    highspy.HighsModelStatus.kInfeasible,
+    highspy.HighsModelStatus.kUnboundedOrInfeasible,
+)
 
 
 class SolverError(RuntimeError):
@@ -52,9 +59,29 @@ def maximiser(matrix: sparse.csc_array, cost: Floats, columns: Bounds, rows: Bou
         ("solver", "simplex"),
         # Devex: at these sizes steepest-edge weights take longer to compute than they save.
         ("simplex_dual_edge_weight_strategy", 1),
-        ("primal_feasibility_tolerance", FEASIBILITY),
-        ("dual_feasibility_tolerance", FEASIBILITY),
     ):
         highs.setOptionValue(option, value)
+    _set_tolerance(highs, FEASIBILITY)
     highs.passModel(program)
     return highs
+
+
+def solved(highs: highspy.Highs) -> highspy.HighsModelStatus:
+    """Solve from the last basis; where that leads nowhere, from none, then with HiGHS's own tolerances."""
+    highs.run()
+    status: highspy.HighsModelStatus = highs.getModelStatus()
+    for tolerance in (FEASIBILITY, HIGHS_FEASIBILITY):
+        if status in _ENDS:
+            break
+        _set_tolerance(highs, tolerance)
+        highs.clearSolver()
+        highs.run()
+        status = highs.getModelStatus()
+        _set_tolerance(highs, FEASIBILITY)
+    return status
+
+
+def _set_tolerance(highs: highspy.Highs, tolerance: float) -> None:
+    """Of rows and of reduced costs."""
+    for option in ("primal_feasibility_tolerance", "dual_feasibility_tolerance"):
+        highs.setOptionValue(option, tolerance)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from analytics.bursts.constraints import Constraints
-from analytics.bursts.highs import INFINITY, Bounds, Floats, SolverError, maximiser
+from analytics.bursts.highs import INFINITY, Bounds, Floats, SolverError, maximiser, solved
 
 PRECISION = 1e-9
 """Of the result, as a share of the upper bound the search starts with."""
@@ -142,8 +142,7 @@ class _Program:
         columns = (1 + self._usage.col).tolist()
         for row, column, value in zip(rows, columns, values, strict=True):
             self._highs.changeCoeff(row, column, value)
-        self._highs.run()
-        status = self._highs.getModelStatus()
+        status = solved(self._highs)
         if status == highspy.HighsModelStatus.kInfeasible:
             return None
         if status != highspy.HighsModelStatus.kOptimal:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from analytics.bursts.constraints import Constraints
-from analytics.bursts.highs import INFINITY, Bounds, Floats, SolverError, maximiser
+from analytics.bursts.highs import INFINITY, Bounds, Floats, SolverError, maximiser, solved
 
 
 class Outcome(StrEnum):
@@ -188,8 +188,7 @@ class Solver:
         )
 
     def _solve(self, unit: float) -> Solution:
-        self._highs.run()
-        status = self._highs.getModelStatus()
+        status = solved(self._highs)
         if status == highspy.HighsModelStatus.kUnboundedOrInfeasible:
             status = self._which()
         if status == highspy.HighsModelStatus.kOptimal:
@@ -198,15 +197,13 @@ class Solver:
             return self._nothing(Outcome.UNBOUNDED, INFINITY)
         if status == highspy.HighsModelStatus.kInfeasible:
             return self._nothing(Outcome.INFEASIBLE, -INFINITY)
-        self._highs.clearSolver()
         raise SolverError(f"HiGHS stopped with {self._highs.modelStatusToString(status)}")
 
     def _which(self) -> highspy.HighsModelStatus:
         """Tell unbounded from infeasible by solving for any feasible point."""
         columns = np.arange(len(self._cost), dtype=np.int32)
         self._highs.changeColsCost(len(columns), columns, np.zeros(len(columns)))
-        self._highs.run()
-        feasible = self._highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+        feasible = solved(self._highs) == highspy.HighsModelStatus.kOptimal
         self._highs.changeColsCost(len(columns), columns, self._cost)
         return highspy.HighsModelStatus.kUnbounded if feasible else highspy.HighsModelStatus.kInfeasible
 
