@@ -30,6 +30,8 @@ INSTALLED_APPS = [
     "webapp.jobs",
     "webapp.telemetry",
     "webapp.analysis",
+    "webapp.audit",
+    "webapp.reconfigurations",
     "webapp.ops",
 ]
 

@@ -1,5 +1,6 @@
 """Streaming jobs and the names behind the integers that records carry."""
 
+from django.conf import settings
 from django.db import models
 
 SECOND_NS = 1_000_000_000
@@ -16,6 +17,46 @@ class Engine(models.TextChoices):
     OTHER = "other", "Other"
 
 
+class Role(models.TextChoices):
+    """What a member of a job group may do; each may also do what those before it may (ADR 8)."""
+
+    VIEWER = "viewer", "viewer: sees the jobs"
+    OPERATOR = "operator", "operator: proposes changes"
+    APPROVER = "approver", "approver: approves and rejects changes"
+    ADMIN = "admin", "admin: sets the rules, freezes, breaks glass"
+
+    @property
+    def rank(self) -> int:
+        """0 for the least."""
+        return list(Role).index(self)
+
+
+class JobGroup(models.Model):
+    """Jobs that the same people look after. Only its members see them; a job in no group is seen by everybody."""
+
+    name = models.CharField(max_length=200, unique=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """A person's role in a job group."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    group = models.ForeignKey(JobGroup, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(name="member_once", fields=("user", "group")),
+            models.CheckConstraint(name="role_known", condition=models.Q(role__in=Role.values)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.group}"
+
+
 class Job(models.Model):
     """A streaming application.
 
@@ -27,6 +68,7 @@ class Job(models.Model):
     name = models.CharField(max_length=200, unique=True)
     engine = models.CharField(max_length=20, choices=Engine.choices, default=Engine.OTHER)
     engine_job_id = models.CharField(max_length=200, blank=True)
+    group = models.ForeignKey(JobGroup, null=True, blank=True, on_delete=models.PROTECT, related_name="jobs")
     created_at = models.DateTimeField(auto_now_add=True)
     finished = models.BooleanField(default=False)
     window_ns = models.BigIntegerField(default=SECOND_NS)

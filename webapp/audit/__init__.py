@@ -1,0 +1,1 @@
+"""Who did, or tried to do, what: a record that can only grow."""

@@ -1,0 +1,1 @@
+"""Proposals to reconfigure a job: how they are decided, applied and checked."""

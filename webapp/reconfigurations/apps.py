@@ -1,0 +1,9 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class ReconfigurationsConfig(AppConfig):
+    """See the package's docstring."""
+
+    name = "webapp.reconfigurations"

@@ -1,0 +1,293 @@
+"""Proposing and deciding. Everything takes the actor, is checked again under the proposal's lock, and is audited.
+
+Whatever is refused raises a `RefusedError` after the refusal was written to the audit record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from analytics.model.plain import from_plain, to_plain
+from analytics.model.reconfigurations import Binding, Prediction, drift
+from webapp.accounts.models import User
+from webapp.audit.services import Entry, record, record_refused
+from webapp.jobs.models import Job
+from webapp.jobs.policies import role_on, visible_jobs
+from webapp.queue import enqueue
+from webapp.reconfigurations import policies
+from webapp.reconfigurations.errors import (
+    AlreadyVotedError,
+    BusyError,
+    ExpiredError,
+    InvalidProposalError,
+    NoSuchProposalError,
+    ObserveOnlyError,
+    RefusedError,
+)
+from webapp.reconfigurations.lifecycle import IN_FLIGHT, State
+from webapp.reconfigurations.models import ChangePolicy, Kind, Mode, Proposal, Vote
+from webapp.reconfigurations.steps import entry, locked, move, refused
+
+APPLY_TASK = "workers.tasks.apply.apply_proposal"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What is proposed, and all that speaks for it (see ``Proposal``). ``policy`` is empty for one made by hand."""
+
+    kind: Kind
+    change: dict[str, Any]
+    binding: Binding
+    prediction: Prediction = field(default_factory=Prediction)
+    evidence: dict[str, Any] = field(default_factory=dict)
+    policy: str = ""
+    policy_version: int = 0
+    risks: tuple[str, ...] = ()
+    shortfall_per_s: float = 0.0
+    undoes: Proposal | None = None
+
+
+def propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
+    """Put a change up for decision. ``actor`` is the person who made it by hand, None for a policy.
+
+    It supersedes the open proposal of the same kind, except that a policy neither supersedes what a person or a
+    verification proposed nor proposes the same again. Within the limits of an automatic job it is approved at once.
+
+    Raises
+    ------
+    RefusedError
+        If the actor may not, the job is only observed, or what is proposed makes no sense.
+    """
+    try:
+        with transaction.atomic():
+            return _propose(actor, job, draft)
+    except RefusedError as error:
+        who = actor or f"policy {draft.policy}"
+        told = {"kind": draft.kind.value, "change": draft.change}
+        record_refused(Entry(who, "proposal.propose", "job", job.pk, job.pk, job.name, str(error), told))
+        raise
+
+
+def _propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
+    if actor is not None:
+        if not visible_jobs(actor).filter(pk=job.pk).exists():
+            raise NoSuchProposalError("there is no such job")
+        policies.require(actor, job, "propose")
+    ChangePolicy.objects.get_or_create(job=job)
+    rules = ChangePolicy.objects.select_for_update().get(job=job)  # one proposes at a time
+    if rules.mode == Mode.OBSERVE:
+        raise ObserveOnlyError(f"Weir only observes {job.name}; an admin can change its mode")
+    _check_change(draft)
+    older = (
+        Proposal.objects.select_for_update().filter(job=job, kind=draft.kind, state=State.PROPOSED).first()
+    )
+    if older is not None and (kept := _yields_to(actor, draft, older)) is not None:
+        return kept
+    proposal = _create(actor, job, draft, rules, older)
+    if actor is None and not policies.beyond_limits(proposal, rules, draft.binding.parallelism):
+        _approve_automatically(proposal)
+    return proposal
+
+
+def _yields_to(actor: User | None, draft: Draft, older: Proposal) -> Proposal | None:
+    """The open proposal if it stays as it is; None if the new one supersedes it."""
+    fresh = older.expires_at > timezone.now()
+    said = (older.change, older.binding, older.risks)
+    same = said == (draft.change, to_plain(draft.binding), list(draft.risks))
+    if actor is None and draft.undoes is None and fresh:
+        if same:
+            return older
+        if older.by_hand or older.undoes_id:
+            raise BusyError("a person's proposal, or a way back, waits for a decision")
+    return None
+
+
+def _create(
+    actor: User | None, job: Job, draft: Draft, rules: ChangePolicy, older: Proposal | None
+) -> Proposal:
+    who: User | str = actor or f"policy {draft.policy}"
+    if older is not None:
+        older.job = job
+        move(older, State.SUPERSEDED, who=who, action="supersede", reason="a newer proposal took its place")
+    proposal = Proposal.objects.create(
+        job=job, kind=draft.kind, change=draft.change, binding=to_plain(draft.binding),
+        prediction=to_plain(draft.prediction), evidence=draft.evidence, policy=draft.policy,
+        policy_version=draft.policy_version, risks=list(draft.risks), shortfall_per_s=draft.shortfall_per_s,
+        undoes=draft.undoes, supersedes=older, by_hand=actor is not None, proposed_by=actor,
+        proposed_by_name=actor.get_username() if actor else f"policy {draft.policy}",
+        rules=_snapshot(rules), expires_at=timezone.now() + timedelta(seconds=rules.expires_after_s),
+    )  # fmt: skip
+    record(entry(proposal, who, "propose", "", detail={"kind": proposal.kind, "change": proposal.change}))
+    return proposal
+
+
+def _snapshot(rules: ChangePolicy) -> dict[str, Any]:
+    hidden = ("id", "job", "webhook_secret")
+    named = (item.name for item in ChangePolicy._meta.concrete_fields)
+    return {name: getattr(rules, name) for name in named if name not in hidden}
+
+
+def _check_change(draft: Draft) -> None:
+    if draft.kind is not Kind.RESCALE:
+        return
+    known = {item.id: item for item in draft.binding.operators}
+    wanted = draft.change.get("parallelism")
+    if not isinstance(wanted, dict) or not wanted:
+        raise InvalidProposalError("a rescale names operators and how many instances each should have")
+    for operator, count in wanted.items():
+        if operator not in known:
+            raise InvalidProposalError(f"the job has no operator {operator:.60}")
+        most = known[operator].max_parallelism
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1 or (most and count > most):
+            upper = f" to {most}" if most else " up"
+            raise InvalidProposalError(f"{known[operator].name} can have 1{upper} instances, not {count}")
+    if all(known[operator].parallelism == count for operator, count in wanted.items()):
+        raise InvalidProposalError("it would change nothing")
+
+
+def _approve_automatically(proposal: Proposal) -> None:
+    if Proposal.objects.filter(job=proposal.job, state__in=IN_FLIGHT).exists():
+        return
+    move(
+        proposal, State.APPROVED, who=proposal.proposed_by_name, action="approve",
+        reason="within the limits of automatic changes", decided_at=timezone.now(), automatic=True,
+    )  # fmt: skip
+    _apply_after_commit(proposal)
+
+
+def approve(
+    actor: User,
+    proposal_id: int,
+    *,
+    expected_version: int | None,
+    reason: str = "",
+    break_glass: bool = False,
+) -> Proposal:
+    """Vote for a proposal; with enough votes it is approved, and applied after the commit.
+
+    ``expected_version`` is the version the person saw, None to take whatever it is now. ``break_glass`` (admins
+    only) goes past freeze, change window, quorum and the rule against approving one's own, and is loud in the audit
+    record.
+
+    Raises
+    ------
+    RefusedError
+        If there is nothing to decide any more, or the actor may not. Nothing has changed then.
+    """
+    act = partial(_approve, actor, reason=reason, break_glass=break_glass)
+    action = "break_glass" if break_glass else "approve"
+    return _decide(actor, proposal_id, action, expected_version, reason, act)
+
+
+def reject(actor: User, proposal_id: int, *, expected_version: int | None, reason: str) -> Proposal:
+    """End a proposal; one person is enough, and must say why.
+
+    Raises
+    ------
+    RefusedError
+        If there is nothing to decide any more, or the actor may not. Nothing has changed then.
+    """
+    act = partial(_reject, actor, reason=reason)
+    return _decide(actor, proposal_id, "reject", expected_version, reason, act)
+
+
+def _decide(
+    actor: User, proposal_id: int, action: str, expected_version: int | None, reason: str,
+    act: Callable[[Proposal], None],
+) -> Proposal:  # fmt: skip
+    try:
+        with transaction.atomic():
+            proposal = _visible(actor, proposal_id)
+            policies.require(actor, proposal.job, action)
+            policies.check_open(proposal, expected_version)
+            act(proposal)
+            return proposal
+    except RefusedError as error:
+        if isinstance(error, ExpiredError):
+            expire(proposal_id)
+        refused(proposal_id, actor, action, str(error), reason)
+        raise
+
+
+def _visible(actor: User, proposal_id: int) -> Proposal:
+    """The proposal, locked, if the actor may see its job."""
+    try:
+        proposal = locked(proposal_id)
+    except Proposal.DoesNotExist:
+        raise NoSuchProposalError("there is no such proposal") from None
+    if role_on(actor, proposal.job) is None:
+        raise NoSuchProposalError("there is no such proposal")
+    return proposal
+
+
+def _approve(actor: User, proposal: Proposal, *, reason: str, break_glass: bool) -> None:
+    needed = policies.why_a_reason(proposal, approves=True, break_glass=break_glass)
+    policies.check_reason(reason, needed)
+    if not break_glass:
+        policies.check_rules(actor, proposal)
+    if Proposal.objects.filter(job=proposal.job, state__in=IN_FLIGHT).exists():
+        raise BusyError("another change of this job is on its way")
+    if proposal.votes.filter(voter=actor).exists() and not break_glass:
+        raise AlreadyVotedError("you have voted for it already; somebody else must agree too")
+    _vote(actor, proposal, approves=True, reason=reason)
+    votes, quorum = proposal.votes.filter(approves=True).count(), policies.quorum_of(proposal)
+    if votes < quorum and not break_glass:
+        told = {"votes": votes, "quorum": quorum, "given_reason": reason}
+        record(entry(proposal, actor, "vote", reason, detail=told))
+        return
+    detail = {"votes": votes, "quorum": quorum, "break_glass": break_glass}
+    move(
+        proposal, State.APPROVED, who=actor, action="break_glass" if break_glass else "approve", reason=reason,
+        loud=break_glass, detail=detail, decided_at=timezone.now(), break_glass=break_glass,
+    )  # fmt: skip
+    _apply_after_commit(proposal)
+
+
+def _reject(actor: User, proposal: Proposal, *, reason: str) -> None:
+    policies.check_reason(reason, policies.why_a_reason(proposal, approves=False, break_glass=False))
+    _vote(actor, proposal, approves=False, reason=reason)
+    move(proposal, State.REJECTED, who=actor, action="reject", reason=reason, decided_at=timezone.now())
+
+
+def _vote(actor: User, proposal: Proposal, *, approves: bool, reason: str) -> None:
+    word = {"voter_name": actor.get_username(), "approves": approves, "reason": reason}
+    Vote.objects.update_or_create(proposal=proposal, voter=actor, defaults=word)
+
+
+def _apply_after_commit(proposal: Proposal) -> None:
+    """Robust: if the broker is down the decision stands, and the next sweep finds it."""
+    transaction.on_commit(partial(enqueue, APPLY_TASK, proposal.pk, queue="default"), robust=True)
+
+
+def expire(proposal_id: int) -> bool:
+    """Write down that a proposal's time is over; False if it is not, or it has been decided."""
+    with transaction.atomic():
+        proposal = locked(proposal_id)
+        if proposal.state != State.PROPOSED or proposal.expires_at > timezone.now():
+            return False
+        move(proposal, State.EXPIRED, who="weir", action="expire", reason="nobody decided in time")
+        return True
+
+
+def expire_due() -> int:
+    """Expire what nobody decided in time; how many that were."""
+    due = Proposal.objects.filter(state=State.PROPOSED, expires_at__lte=timezone.now())
+    return sum(expire(pk) for pk in due.values_list("pk", flat=True))
+
+
+def mark_stale(proposal_id: int, now: Binding) -> bool:
+    """Take a proposal off the table if the job is no longer the one it was computed for."""
+    with transaction.atomic():
+        proposal = locked(proposal_id)
+        moved = drift(from_plain(Binding, proposal.binding), now)
+        if proposal.state != State.PROPOSED or not moved:
+            return False
+        move(proposal, State.STALE, who="weir", action="stale", reason=moved)
+        return True
