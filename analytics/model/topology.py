@@ -85,11 +85,15 @@ class InstanceCounters:
 
 @dataclass(frozen=True, slots=True)
 class JobPoll:
-    """What a job said when it was asked once: its graph and the counters that could be read."""
+    """What a job said when it was asked once: its graph and the counters that could be read.
+
+    ``lags`` are ``(operator id, records that wait outside the job)`` of the sources that tell.
+    """
 
     at_ns: int
     topology: Topology
     counters: tuple[InstanceCounters, ...]
+    lags: tuple[tuple[str, float], ...] = ()
 
 
 class Unknown(StrEnum):

@@ -1,0 +1,148 @@
+"""Asking a Flink cluster over REST: which jobs there are, and how one of them stands.
+
+Every answer is bounded in size and time. What Flink does not tell is missing from the result, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import httpx
+
+from analytics.decode.flink_counters import (
+    counter_queries,
+    decode_listed_counters,
+    decode_metric_list,
+    metric_queries,
+    pending_record_names,
+)
+from analytics.decode.flink_rest import (
+    REST_LIMITS,
+    JobSummary,
+    decode_checkpoints,
+    decode_job,
+    decode_jobs_overview,
+    decode_rescales,
+    refusal,
+)
+from analytics.decode.limits import UnreadableFileError
+from analytics.model.diagnostics import Diagnostic, merge
+from analytics.model.topology import Checkpoints, InstanceCounters, JobPoll, Operator, Rescale, Topology
+
+_Answer = TypeVar("_Answer")
+_Value = TypeVar("_Value")
+
+TIMEOUT_S = 5.0
+NOT_FOUND = 404
+
+
+class FlinkError(Exception):
+    """The cluster cannot be asked, or refused; the message is one line for people."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A job's answers to one poll, and what was odd about them."""
+
+    poll: JobPoll
+    diagnostics: tuple[Diagnostic, ...]
+
+
+class FlinkCluster:
+    """A JobManager's REST API. One may be used by several threads."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address.rstrip("/")
+        self._client = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()
+
+    def jobs(self) -> tuple[tuple[JobSummary, ...], tuple[Diagnostic, ...]]:
+        """The jobs the cluster knows, finished ones too."""
+        return self._decoded("/jobs/overview", decode_jobs_overview)
+
+    def poll(self, job_id: str, at_ns: int) -> Asked:
+        """A job's graph, the counters of every instance, and what waits in its sources."""
+        topology, odd = self._decoded(f"/jobs/{job_id}", decode_job)
+        counters: list[InstanceCounters] = []
+        told = [*odd]
+        lags: list[tuple[str, float]] = []
+        sources = {operator.id for operator in topology.sources()}
+        for operator in topology.operators:
+            found, odd = self._counters(topology, job_id, operator, at_ns)
+            counters += found
+            told += odd
+            if operator.id in sources and (lag := self._lag(job_id, operator)) is not None:
+                lags.append((operator.id, lag))
+        return Asked(JobPoll(at_ns, topology, tuple(counters), tuple(lags)), merge(told))
+
+    def checkpoints(self, job_id: str) -> Checkpoints | None:
+        """The job's checkpoints; None if the cluster does not tell."""
+        found = self._if_there(f"/jobs/{job_id}/checkpoints")
+        return None if found is None else _read(f"/jobs/{job_id}/checkpoints", found, decode_checkpoints)[0]
+
+    def rescales(self, job_id: str) -> tuple[Rescale, ...]:
+        """The job's rescales as far as the cluster keeps them; none before Flink 2.3."""
+        path = f"/jobs/{job_id}/rescales/history"
+        found = self._if_there(path)
+        return () if found is None else _read(path, found, decode_rescales)[0]
+
+    def _counters(
+        self, topology: Topology, job_id: str, operator: Operator, at_ns: int
+    ) -> tuple[tuple[InstanceCounters, ...], tuple[Diagnostic, ...]]:
+        path = f"/jobs/{job_id}/vertices/{operator.id}/metrics"
+        bodies = [self._get(f"{path}?{query}") for query in counter_queries(operator.parallelism)]
+        return _read(path, bodies, lambda answers: decode_listed_counters(answers, operator, topology, at_ns))
+
+    def _lag(self, job_id: str, operator: Operator) -> float | None:
+        """Records that wait in a source; None if one of its instances does not tell."""
+        path = f"/jobs/{job_id}/vertices/{operator.id}/metrics"
+        names = pending_record_names(_read(path, self._get(path), decode_metric_list))
+        told: dict[str, float | None] = {}
+        for query in metric_queries(names):
+            told |= _read(path, self._get(f"{path}?{query}"), decode_metric_list)
+        known = [value for name in names if (value := told.get(name)) is not None]
+        return sum(known) if names and len(known) == len(names) >= operator.parallelism else None
+
+    def _decoded(self, path: str, decode: Callable[[bytes], _Value]) -> _Value:
+        return _read(path, self._get(path), decode)
+
+    def _if_there(self, path: str) -> bytes | None:
+        try:
+            return self._get(path)
+        except FlinkError as error:
+            if error.status == NOT_FOUND:
+                return None
+            raise
+
+    def _get(self, path: str) -> bytes:
+        try:
+            with self._client.stream("GET", self.address + path) as answer:
+                body = bytearray()
+                for piece in answer.iter_bytes():
+                    body += piece
+                    if len(body) > REST_LIMITS.max_bytes:
+                        raise FlinkError(
+                            f"the answer to {path} is longer than {REST_LIMITS.max_bytes:,} bytes"
+                        )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise FlinkError(f"{self.address} cannot be reached: {error or type(error).__name__}") from error
+        if answer.status_code != httpx.codes.OK:
+            said = refusal(bytes(body)) or answer.reason_phrase
+            raise FlinkError(f"{path} was answered with {answer.status_code}: {said}", answer.status_code)
+        return bytes(body)
+
+
+def _read(path: str, answer: _Answer, decode: Callable[[_Answer], _Value]) -> _Value:
+    try:
+        return decode(answer)
+    except UnreadableFileError as error:
+        raise FlinkError(f"the answer to {path} cannot be read: {error}") from error
