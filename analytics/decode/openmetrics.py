@@ -103,7 +103,7 @@ class _Lines:
 def _families(parse: Callable[[Any], Iterable[Metric]], lines: _Lines) -> Iterator[Metric]:
     try:
         yield from parse(iter(lines))
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError) as error:
         # the parsers answer a bad line with any of these, mostly the first
         why = " ".join(str(error).split())[:200] or "not understood"
         raise UnreadableFileError(f"line {lines.number}: {why}") from error
