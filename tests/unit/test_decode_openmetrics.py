@@ -97,8 +97,11 @@ def test_a_native_histogram_is_its_count_and_sum() -> None:
 
 def test_values_that_are_not_finite_say_nothing() -> None:
     assert codes(scrape("a NaN\nb +Inf\nc 1\n")) == {"not_finite": 2}
-    huge = f'# TYPE h histogram\nh_bucket{{le="+Inf"}} 1{"0" * 400}\n# EOF\n'
-    assert codes(scrape(huge, OPEN)) == {"not_finite": 1}
+    huge = "1" + "0" * 400
+    told = f"{{count:{huge},sum:1,schema:0,zero_threshold:0.001,zero_count:4}}"
+    assert codes(scrape(f"# TYPE h histogram\nh {told}\n# EOF\n", OPEN))["not_finite"] == 1
+    with pytest.raises(UnreadableFileError, match="line 2: int too large"):
+        scrape(f"# TYPE s summary\ns_count {huge}\n# EOF\n", OPEN)
 
 
 def test_times_that_are_not_finite_reject_their_sample() -> None:
