@@ -121,8 +121,8 @@ lines = st.lists(
     st.sampled_from(
         ["# TYPE a counter", "# TYPE a histogram", "# HELP a", "# UNIT a s", "a_total 1", "a_bucket{le=\"1\"} 1",
          "a{", "a{x=\"", "a 1 2", "a 1 NaN", "a 1 -Inf", "a{} NaN", "# EOF", "a_count -1", "a_sum {",
-         "# TYPE a info", "a_info{x=\"1\"} 1", "a # {} 1", "{a=\"b\"} 1", "{\"a b\"} 1", "a{le=\"x\"} 1", "a_gcount 1",
-         "a {count:1,sum:2} 3", "a_count 1" + "0" * 400, ""]
+         "# TYPE a info", "a_info{x=\"1\"} 1", "a # {} 1", "{a=\"b\"} 1", "{\"a b\"} 1", "a{le=\"x\"} 1",
+         "a_gcount 1", "a {count:1,sum:2} 3", "a_count 1" + "0" * 400, ""]
     )
     | st.text(max_size=12),
     max_size=8,
