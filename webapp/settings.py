@@ -128,6 +128,11 @@ WEIR_RATE_BURST = integer("WEIR_RATE_BURST", 1_000)
 CELERY_BROKER_URL = REDIS_URL
 WEIR_SPARK_WORKER_TIMEOUT_S = integer("WEIR_SPARK_WORKER_TIMEOUT_S", 30)
 
+# Uploaded files: bytes as they are sent, and what one may hold once it is read.
+WEIR_UPLOAD_MAX_BYTES = integer("WEIR_UPLOAD_MAX_BYTES", 2 << 30)
+WEIR_UPLOAD_MAX_UNPACKED_BYTES = integer("WEIR_UPLOAD_MAX_UNPACKED_BYTES", 4 << 30)
+WEIR_UPLOAD_MAX_RECORDS = integer("WEIR_UPLOAD_MAX_RECORDS", 10_000_000)
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

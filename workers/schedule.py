@@ -18,6 +18,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 2.0,
         "options": {"expires": 4},
     },
+    "tend uploads": {
+        "task": "workers.tasks.uploads.tend",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
     "show that beat and worker live": {
         "task": "workers.tasks.pulse.pulse",
         "schedule": 5.0,

@@ -7,6 +7,7 @@ from webapp.analysis.api import WindowList
 from webapp.api.documents import openapi
 from webapp.api.problems import nothing_here
 from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
+from webapp.telemetry.uploads_api import UploadDetail, UploadList, UploadStore
 
 urlpatterns = [
     path("openapi.yaml", openapi, name="openapi"),
@@ -18,5 +19,8 @@ urlpatterns = [
     path("jobs/<int:job_id>/operators", OperatorList.as_view()),
     path("jobs/<int:job_id>/workers", WorkerList.as_view()),
     path("jobs/<int:job_id>/windows", WindowList.as_view()),
+    path("uploads", UploadList.as_view()),
+    path("uploads/<int:upload_id>", UploadDetail.as_view()),
+    path("uploads/<int:upload_id>/store", UploadStore.as_view()),
     re_path("", nothing_here),
 ]

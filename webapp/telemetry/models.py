@@ -3,6 +3,7 @@
 from django.db import models
 
 from webapp.jobs.models import Job
+from webapp.telemetry.uploads.models import Upload  # noqa: F401  (so that Django finds it)
 
 
 class Batch(models.Model):
