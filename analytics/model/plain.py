@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -37,37 +38,64 @@ def from_plain(kind: Any, value: Any) -> Any:
     KeyError, TypeError, ValueError, AttributeError
         If it is not what this type becomes.
     """
-    if is_dataclass(kind) and isinstance(kind, type):
-        return kind(**{name: from_plain(hint, value[name]) for name, hint in _fields(kind)})
-    if get_origin(kind) is tuple:
-        return _tuple(get_args(kind), value)
-    if get_origin(kind) in (Union, types.UnionType):
-        return _optional(get_args(kind), value)
-    if kind is float:
-        return _WORDS[value] if isinstance(value, str) else float(value)
-    if kind in (int, bool, str) and type(value) is not kind:
-        raise TypeError(f"{value!r} is no {kind.__name__}")
-    return kind(value)
+    return _reader(kind)(value)
 
 
 @cache
-def _fields(kind: type) -> tuple[tuple[str, Any], ...]:
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Types are looked into once: a fleet's evidence is read by the ten thousand."""
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _dataclass(kind)
+    if get_origin(kind) is tuple:
+        return _tuple(get_args(kind))
+    if get_origin(kind) in (Union, types.UnionType):
+        return _optional(get_args(kind))
+    if kind is float:
+        return _float
+    if kind in (int, bool, str):
+        return _exactly(kind)
+    read: Callable[[Any], Any] = kind
+    return read
+
+
+def _dataclass(kind: type) -> Callable[[Any], Any]:
     hints = get_type_hints(kind)
-    return tuple((item.name, hints[item.name]) for item in fields(kind))
+    readers = [(item.name, _reader(hints[item.name])) for item in fields(kind)]
+    return lambda value: kind(*[read(value[name]) for name, read in readers])
 
 
-def _tuple(kinds: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is no list")
-    if len(kinds) == 2 and kinds[1] is Ellipsis:
-        return tuple(from_plain(kinds[0], item) for item in value)
-    return tuple(from_plain(kind, item) for kind, item in zip(kinds, value, strict=True))
+def _tuple(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
+    alike = len(kinds) == 2 and kinds[1] is Ellipsis
+    readers = [_reader(kind) for kind in (kinds[:1] if alike else kinds)]
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise TypeError(f"{value!r} is no list")
+        if alike:
+            return tuple([readers[0](item) for item in value])
+        return tuple(one(item) for one, item in zip(readers, value, strict=True))
+
+    return read
 
 
-def _optional(kinds: tuple[Any, ...], value: Any) -> Any:
-    if value is None and types.NoneType in kinds:
-        return None
+def _optional(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
     others = [kind for kind in kinds if kind is not types.NoneType]
     if len(others) > 1:
         raise TypeError(f"nothing has a field of several types: {kinds}")
-    return from_plain(others[0], value)
+    one = _reader(others[0])
+    return lambda value: None if value is None else one(value)
+
+
+def _float(value: Any) -> float:
+    if type(value) is float:
+        return value
+    return _WORDS[value] if isinstance(value, str) else float(value)
+
+
+def _exactly(kind: type) -> Callable[[Any], Any]:
+    def read(value: Any) -> Any:
+        if type(value) is not kind:
+            raise TypeError(f"{value!r} is no {kind.__name__}")
+        return value
+
+    return read

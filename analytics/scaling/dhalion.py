@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from analytics.model.decisions import Action, Decision, Move, OperatorDecision, Reason, Status
 from analytics.model.rates import Observation
 from analytics.scaling.graph import Graph, graph_of
-from analytics.scaling.rates import Totals, totals
+from analytics.scaling.rates import Totals, total, totals
 
 NAME = "dhalion"
 VERSION = 1
@@ -47,7 +47,7 @@ class DhalionSettings:
 
 def scaled_up(instances: int, backpressure_ms: Sequence[float]) -> int:
     """How many instances an under-provisioned operator gets (Heron's ``ScaleUpResolver``)."""
-    held = min(math.fsum(backpressure_ms), _MOST_BP_MS)
+    held = min(total(backpressure_ms), _MOST_BP_MS)
     return math.ceil(instances * (1 + min(_MOST_EXTRA, held / (1000 - held))))
 
 
@@ -149,7 +149,7 @@ def _load(graph: Graph, found: Sequence[Totals | Reason], position: int) -> floa
     known = found[position]
     if graph.is_source(position) or isinstance(known, Reason) or not known.busy_ratios:
         return None
-    return math.fsum(known.busy_ratios) / len(known.busy_ratios)
+    return total(known.busy_ratios) / len(known.busy_ratios)
 
 
 def _up(
@@ -261,4 +261,4 @@ def held_back_ms(seen: Observation) -> float:
 def _processed(seen: Observation, operator_id: str) -> float:
     """Records per second the operator was seen to process, as far as its instances tell."""
     rates = next(item for item in seen.window.operators if item.operator_id == operator_id)
-    return math.fsum(item.observed_processing_per_s or 0.0 for item in rates.instances)
+    return total(item.observed_processing_per_s or 0.0 for item in rates.instances)

@@ -18,9 +18,13 @@ from statistics import median
 from analytics.model.decisions import Action, Decision, Move, Reason
 from analytics.model.rates import Observation, SourceTarget
 from analytics.scaling.ds2 import Ds2Settings, decide
+from analytics.scaling.rates import total
 
 Changes = tuple[tuple[str, int], ...]
 _SAME_TARGET = 0.1
+
+MEETS_TARGET = 0.99
+"""A source that delivers less than this share of its target is under it."""
 
 
 class Combine(StrEnum):
@@ -89,13 +93,14 @@ def step(settings: ManagerSettings, state: ManagerState, seen: Observation) -> t
             Move.WAIT, (), f"decision {len(recent)} of {settings.activation_intervals}", decision
         ), state
     chosen = _combined(recent, settings.combine)
-    refusal = _refusal(settings, state, current, chosen, achieved, decision)
+    change = _in_words(seen, current, chosen)
+    refusal = _refusal(settings, state, seen, chosen, achieved) if change else _idle(seen, decision)
     if refusal is not None:
         return Action(Move.KEEP, (), refusal, decision), state
     remembered = replace(
         state, warm_up_left=settings.warm_up_intervals, asked=(), before=current, achieved_before=achieved
     )
-    return Action(Move.RESCALE, _changes(current, chosen), _in_words(current, chosen), decision), remembered
+    return Action(Move.RESCALE, _changes(current, chosen), change, decision), remembered
 
 
 def achieved_share(seen: Observation) -> float | None:
@@ -105,9 +110,9 @@ def achieved_share(seen: Observation) -> float | None:
     for target in seen.targets:
         known = rates.get(target.operator_id)
         sent = [item.observed_output_per_s for item in known.instances] if known else []
-        numbers = [rate for rate in sent if rate is not None]
+        numbers = [rate for rate in sent if rate is not None and math.isfinite(rate)]
         if numbers and len(numbers) == len(sent) and target.rate_per_s > 0:
-            shares.append(min(math.fsum(numbers) / target.rate_per_s, 1.0))
+            shares.append(min(total(numbers) / target.rate_per_s, 1.0))
     return min(shares, default=None)
 
 
@@ -143,23 +148,24 @@ def _combined(asked: tuple[Changes, ...], how: Combine) -> Changes:
     return tuple((column[-1][0], choose([value for _, value in column])) for column in columns)
 
 
+def _idle(seen: Observation, decision: Decision) -> str:
+    """Why no operator is to be changed."""
+    names = {operator.id: operator.name for operator in seen.topology.operators}
+    unknown = [f"{names[item.operator_id]} ({item.reason})" for item in decision.undecided]
+    return f"cannot be decided: {', '.join(unknown)}" if unknown else "every operator has what it needs"
+
+
 def _refusal(
-    settings: ManagerSettings,
-    state: ManagerState,
-    current: Changes,
-    chosen: Changes,
-    achieved: float | None,
-    decision: Decision,
+    settings: ManagerSettings, state: ManagerState, seen: Observation, chosen: Changes, achieved: float | None
 ) -> str | None:
-    """Why nothing is changed, or None if something is."""
-    differences = [abs(after - now) for (_, now), (_, after) in zip(current, chosen, strict=True)]
-    if not any(differences):
-        undecided = len(decision.undecided)
-        return f"{undecided} operators cannot be decided" if undecided else "every operator has what it needs"
+    """Why a change is not made, or None if it is."""
+    current = tuple((operator.id, operator.parallelism) for operator in seen.topology.operators)
+    change = _in_words(seen, current, chosen)
+    largest = max(abs(after - now) for (_, now), (_, after) in zip(current, chosen, strict=True))
     if chosen in state.rejected:
-        return f"{_in_words(current, chosen)} was tried and rolled back"
-    if max(differences) <= settings.ignore_changes_up_to and (achieved is None or achieved >= 0.99):
-        return f"{_in_words(current, chosen)} is too small a change"
+        return f"{change} was tried and rolled back"
+    if largest <= settings.ignore_changes_up_to and (achieved is None or achieved >= MEETS_TARGET):
+        return f"{change} is too small a change"
     if settings.decision_limit is not None and state.little_gain_count >= settings.decision_limit:
         return f"the last {state.little_gain_count} changes gained little"
     return None
@@ -179,6 +185,7 @@ def _changes(current: Changes, chosen: Changes) -> Changes:
     return tuple(after for now, after in zip(current, chosen, strict=True) if now != after)
 
 
-def _in_words(current: Changes, chosen: Changes) -> str:
+def _in_words(seen: Observation, current: Changes, chosen: Changes) -> str:
+    names = {operator.id: operator.name for operator in seen.topology.operators}
     pairs = zip(current, chosen, strict=True)
-    return ", ".join(f"{name} {now} → {after}" for (name, now), (_, after) in pairs if now != after)
+    return ", ".join(f"{names[one]} {now} → {after}" for (one, now), (_, after) in pairs if now != after)

@@ -108,7 +108,7 @@ def totals(operator: Operator, rates: OperatorRates | None, *, source: bool) -> 
             return _undefined(instances)
         if any(item.true_processing_per_s == 0 for item in instances):
             return Reason.ZERO_CAPACITY
-    processing = math.fsum(item.true_processing_per_s or 0.0 for item in instances)
+    processing = total(item.true_processing_per_s or 0.0 for item in instances)
     output = _sum(item.true_output_per_s for item in instances)
     if source and output is None:
         return _undefined(instances)
@@ -157,11 +157,19 @@ def output_shares(graph: Graph, found: Sequence[Totals | Reason]) -> dict[tuple[
             continue
         edges = [edge_rate(graph, found, source, target) for target in targets]
         known = [rate for rate in edges if rate is not None]
-        whole = math.fsum(known)
+        whole = total(known)
         if len(known) < len(edges) or abs(whole / sender.observed_output - 1) > SPLIT_TOLERANCE:
             continue
         shares.update({(source, target): rate / whole for target, rate in zip(targets, known, strict=True)})
     return shares
+
+
+def total(values: Iterable[float]) -> float:
+    """The sum, rounded once and so the same in any order; infinite if it is too large for a float."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.inf
 
 
 def edge_rate(graph: Graph, found: Sequence[Totals | Reason], source: int, target: int) -> float | None:
@@ -228,7 +236,7 @@ def _busy_ratio(rates: InstanceRates) -> float | None:
 
 def _sum(values: Iterable[float | None]) -> float | None:
     known = _all(values)
-    return math.fsum(known) if known else None
+    return total(known) if known else None
 
 
 def _all(values: Iterable[float | None]) -> tuple[float, ...]:

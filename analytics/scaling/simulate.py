@@ -9,11 +9,8 @@ from typing import Any
 from analytics.model.decisions import Action, Move
 from analytics.model.rates import Observation
 from analytics.scaling.dataflow import Dataflow, Parallelism, Queues, advance
-from analytics.scaling.ds2_manager import achieved_share
+from analytics.scaling.ds2_manager import MEETS_TARGET, achieved_share
 from analytics.scaling.policies import Policy
-
-MEETS_TARGET = 0.99
-"""A source that delivers less than this share of its target is under it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,3 +221,42 @@ def test_people_get_a_table(files: Files) -> None:
     assert code == 0
     assert "epoch 0" in out
     assert out.splitlines()[3].split() == ["1", "2", "2", "100", "50", "400", "op", "one"]
+
+
+SATURATED = """\
+s,0,1,1,0,200,0,100
+a,0,2,1,50,50,50,50
+a,1,2,1,50,50,50,50
+b,0,1,1,400,0,100,0
+"""
+
+
+def test_every_policy_answers_in_the_same_form(files: Files) -> None:
+    files.write("topology.csv", "s,s,1,a,a,2\na,a,2,b,b,1\n")
+    files.write("rates.csv", SATURATED)
+    asked = {}
+    for policy in ("ds2", "flink-autoscaler", "dhalion"):
+        operators = files.found(policy=policy)["epochs"][0]["operators"]
+        assert all(list(item) == FIELDS for item in operators.values())
+        asked[policy] = {name: item["parallelism"] for name, item in operators.items()}
+    # The source could send 200/s and is held back at 100/s. The autoscaler wants 200/s at 70 % utilisation and,
+    # within half an hour, what a restart of five minutes leaves behind: 200/0.7 + 200/6 = 319/s.
+    assert asked == {
+        "ds2": {"s": 1, "a": 4, "b": 1},
+        "flink-autoscaler": {"s": 1, "a": 7, "b": 1},
+        "dhalion": {"s": 1, "a": 4, "b": 1},
+    }
+
+
+@pytest.mark.parametrize("policy", ["flink-autoscaler", "dhalion"])
+def test_no_policy_makes_up_a_missing_instance(files: Files, policy: str) -> None:
+    files.write("topology.csv", "s,s,1,a,a,2\na,a,2,b,b,1\n")
+    files.write("rates.csv", SATURATED.replace("a,1,", "# a,1,"))
+    operator = files.found(policy=policy)["epochs"][0]["operators"]["a"]
+    assert (operator["parallelism"], operator["status"], operator["reason"]) == (
+        None, "cannot_decide", "MISSING_INSTANCE",
+    )  # fmt: skip
+
+
+def test_only_ds2_takes_a_factor(files: Files) -> None:
+    assert files.run("--factor", "0.5", policy="dhalion")[0] == 2

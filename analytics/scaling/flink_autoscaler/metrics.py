@@ -13,7 +13,7 @@ from analytics.model.decisions import Reason
 from analytics.model.rates import Observation
 from analytics.scaling.flink_autoscaler.options import AutoscalerOptions, BusyAggregator
 from analytics.scaling.graph import Graph
-from analytics.scaling.rates import Totals, edge_rate
+from analytics.scaling.rates import Totals, edge_rate, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def _source(
     before = observed.get(operator.id, ())
     enough = len(before) >= options.observed_rate_min_observations
     if enough and is_behind(lag, rate, options.observed_rate_lag_s):
-        mean = math.fsum(before) / len(before)
+        mean = total(before) / len(before)
         if not true_rate <= mean * (1 + options.observed_rate_switch):
             true_rate = mean
     backlog_s = lag / rate if rate else (math.inf if lag else 0.0)
@@ -153,7 +153,7 @@ def _busy_rate(totals: Totals, aggregator: BusyAggregator) -> float:
         return totals.true_processing or math.inf
     shares = totals.busy_ratios
     if aggregator is BusyAggregator.AVG:
-        share = math.fsum(shares) / len(shares)
+        share = total(shares) / len(shares)
     else:
         share = max(shares) if aggregator is BusyAggregator.MAX else min(shares)
     return totals.observed_processing / share if share > 0 else math.inf

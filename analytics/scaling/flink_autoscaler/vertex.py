@@ -10,6 +10,7 @@ from analytics.scaling.flink_autoscaler.alignment import align
 from analytics.scaling.flink_autoscaler.capacity import capacity
 from analytics.scaling.flink_autoscaler.metrics import VertexMetrics
 from analytics.scaling.flink_autoscaler.options import AutoscalerOptions
+from analytics.scaling.rates import total
 
 MOST_KEY_GROUPS = 32_768
 
@@ -90,10 +91,10 @@ def scalability(past: Sequence[PastScaling], options: AutoscalerOptions) -> floa
         return 1.0
     smallest = min(past, key=lambda item: item.before)
     per_instance = smallest.true_rate / smallest.before
-    squares = math.fsum(item.before**2 for item in past)
+    squares = total(item.before**2 for item in past)
     if not (per_instance > 0 and math.isfinite(per_instance)):
         return 1.0
-    fit = math.fsum(item.before * item.true_rate for item in past) / (per_instance * squares)
+    fit = total(item.before * item.true_rate for item in past) / (per_instance * squares)
     return math.ceil(min(max(fit, options.scalability_least), 1.0) * 100) / 100
 
 

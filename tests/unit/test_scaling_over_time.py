@@ -1,0 +1,159 @@
+"""When policies act: warm-up, several intervals, small changes, rollback, delays and gates."""
+
+from dataclasses import replace
+
+import pytest
+
+from analytics.model.decisions import Action, Move
+from analytics.model.rates import Observation
+from analytics.scaling.ds2_manager import Combine, ManagerSettings, ManagerState, step
+from analytics.scaling.evidence import UnreadableEvidenceError, act, from_json, gather, to_json
+from analytics.scaling.flink_autoscaler import AutoscalerOptions, memory
+from analytics.scaling.flink_autoscaler.memory import AutoscalerState
+from tests.support.dataflows import chain, observation, rates
+
+MINUTE_NS = 60_000_000_000
+
+
+def job(
+    target: float, *, a: int = 2, delivered: float | None = None, each: float = 10.0, minute: int = 0
+) -> Observation:
+    """A source and one operator of which an instance does ``each`` records a second."""
+    done = min(target, a * each) if delivered is None else delivered
+    seen = observation(
+        chain(s=1, a=a),
+        rates("s", 0.0, target, observed=(0.0, done)),
+        rates("a", each, 0.0, instances=a, observed=(done / a, 0.0)),
+        s=target,
+    )
+    window = replace(seen.window, start_ns=minute * MINUTE_NS, end_ns=(minute + 1) * MINUTE_NS)
+    return replace(seen, window=window)
+
+
+def played(settings: ManagerSettings, *seen: Observation) -> list[Action]:
+    state, actions = ManagerState(), []
+    for one in seen:
+        action, state = step(settings, state, one)
+        actions.append(action)
+    return actions
+
+
+def moves(actions: list[Action]) -> list[Move]:
+    return [action.move for action in actions]
+
+
+def test_it_acts_at_once_and_ignores_intervals_while_the_job_warms_up() -> None:
+    settings = ManagerSettings(warm_up_intervals=2)
+    actions = played(settings, job(45), job(45, a=5), job(95, a=5), job(45, a=5))
+    assert moves(actions) == [Move.RESCALE, Move.WAIT, Move.WAIT, Move.KEEP]
+    assert actions[0].changes == (("a", 5),)
+    assert actions[0].why == "a 2 → 5"
+    assert actions[1].why.startswith("the job is still warming up")
+    assert actions[3].why == "every operator has what it needs"
+
+
+@pytest.mark.parametrize(("combine", "asked"), [(Combine.LATEST, 4), (Combine.MEDIAN, 5), (Combine.MAX, 9)])
+def test_decisions_of_several_intervals_are_combined(combine: Combine, asked: int) -> None:
+    settings = ManagerSettings(activation_intervals=3, combine=combine)
+    actions = played(settings, job(45), job(90), job(40))
+    assert moves(actions) == [Move.WAIT, Move.WAIT, Move.RESCALE]
+    assert actions[2].changes == (("a", asked),)
+
+
+def test_small_changes_are_ignored_only_while_targets_are_met() -> None:
+    settings = ManagerSettings(ignore_changes_up_to=1)
+    assert moves(played(settings, job(10, a=2))) == [Move.KEEP]
+    assert moves(played(settings, job(25, a=2))) == [Move.RESCALE]
+    assert moves(played(ManagerSettings(), job(10, a=2))) == [Move.RESCALE]
+
+
+def test_a_change_that_did_harm_is_rolled_back_and_not_tried_again() -> None:
+    actions = played(
+        ManagerSettings(), job(45), job(45, a=5, delivered=10.0), job(45), job(45), job(95), job(95, a=10)
+    )
+    assert moves(actions)[:4] == [Move.RESCALE, Move.ROLL_BACK, Move.KEEP, Move.KEEP]
+    assert actions[1].changes == (("a", 2),)
+    assert actions[1].why == "the sources deliver 22.2% of their targets, 44.4% before the last change"
+    assert "tried and rolled back" in actions[2].why
+    assert actions[4].changes == (("a", 10),)
+    assert actions[5].move is Move.KEEP
+
+
+def test_after_several_changes_that_gained_little_it_stops_until_the_target_changes() -> None:
+    settings = ManagerSettings(decision_limit=2, rollback_loss_ratio=None)
+    futile = [job(45, a=count, delivered=20.0, each=20.0 / count) for count in (2, 5, 12, 27)]
+    actions = played(settings, *futile, job(60, a=27, delivered=20.0, each=20.0 / 27))
+    assert moves(actions) == [Move.RESCALE, Move.RESCALE, Move.KEEP, Move.KEEP, Move.RESCALE]
+    assert actions[2].why == "the last 2 changes gained little"
+
+
+def test_an_operator_that_cannot_be_decided_is_told() -> None:
+    seen = job(45)
+    silent = replace(seen.window, operators=seen.window.operators[:1])
+    actions = played(ManagerSettings(), replace(seen, window=silent))
+    assert (actions[0].move, actions[0].why) == (Move.KEEP, "cannot be decided: a (MISSING_RATES)")
+
+
+OPTIONS = AutoscalerOptions(
+    catch_up_s=0.0,
+    stabilization_s=60.0,
+    metrics_window_s=60.0,
+    scale_down_interval_s=180.0,
+    scale_down_max_factor=0.9,
+)
+
+
+def watched(options: AutoscalerOptions, *seen: Observation) -> list[Action]:
+    state, actions = AutoscalerState(), []
+    for minute, one in enumerate(seen):
+        window = replace(one.window, start_ns=minute * MINUTE_NS, end_ns=(minute + 1) * MINUTE_NS)
+        action, state = memory.step(options, state, replace(one, window=window))
+        actions.append(action)
+    return actions
+
+
+def test_the_autoscaler_waits_for_a_full_window_after_every_start() -> None:
+    first = job(45)
+    restarted = replace(first, topology=replace(first.topology, running_since_ms=7))
+    actions = watched(OPTIONS, first, first, restarted, restarted)
+    assert moves(actions) == [Move.WAIT, Move.RESCALE, Move.WAIT, Move.RESCALE]
+    assert actions[1].changes == (("a", 7),)
+
+
+def test_a_scale_down_waits_and_takes_the_largest_recommended_meanwhile() -> None:
+    calm = [job(rate, a=20) for rate in (30, 30, 40, 30, 30)]
+    actions = watched(OPTIONS, *calm)
+    assert moves(actions) == [Move.WAIT, Move.KEEP, Move.KEEP, Move.KEEP, Move.RESCALE]
+    assert actions[4].changes == (("a", 6),)
+    eager = watched(replace(OPTIONS, scale_down_interval_s=0.0), *calm)
+    assert eager[1].changes == (("a", 5),)
+
+
+def test_a_scale_up_forgets_the_scale_down_that_waited() -> None:
+    actions = watched(OPTIONS, *[job(rate, a=20) for rate in (30, 30, 210, 30, 30, 30, 30)])
+    assert actions[2].changes == (("a", 30),)
+    assert moves(actions)[3:6] == [Move.WAIT, Move.KEEP, Move.KEEP]
+
+
+@pytest.mark.parametrize(
+    ("period", "blocked"), [("00:00-00:10", True), ("23:00-00:30", True), ("01:00-02:00", False)]
+)
+def test_nothing_is_scaled_in_excluded_periods(period: str, blocked: bool) -> None:
+    options = replace(OPTIONS, excluded_periods=(period,))
+    assert (watched(options, job(45), job(45))[1].move is Move.WAIT) is blocked
+
+
+def test_nothing_is_scaled_under_memory_pressure() -> None:
+    state = AutoscalerState(first_ns=0)
+    late = job(45, minute=9)
+    options = replace(OPTIONS, gc_pressure_limit=0.3)
+    assert memory.step(options, state, late, (0.4, 0.0))[0].why == "the job is short of memory"
+    assert memory.step(options, state, late, (0.2, 0.9))[0].move is Move.RESCALE
+
+
+def test_evidence_of_another_release_is_refused() -> None:
+    stored = to_json(gather("ds2", job(45)))
+    assert act(from_json(stored))[0].changes == (("a", 5),)
+    for change in ({"policy": "guess"}, {"version": 99}, {"settings": {}}, {"seen": None}):
+        with pytest.raises(UnreadableEvidenceError):
+            from_json({**stored, **change})
