@@ -126,3 +126,33 @@ class Operator(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Report(models.Model):
+    """What a job's engine said when it was asked once (``analytics.model.topology.JobPoll``), in day partitions.
+
+    ``payload`` is JSON (``analytics.model.plain``), zstd.
+    """
+
+    pk = models.CompositePrimaryKey("job_id", "at_ns")
+    job = models.ForeignKey(Job, on_delete=models.DO_NOTHING, related_name="reports")
+    at_ns = models.BigIntegerField()
+    payload = models.BinaryField()
+
+    class Meta:
+        db_table = "jobs_report"
+
+
+class Rates(models.Model):
+    """What a job's operators did in the time up to ``at_ns`` (``webapp.jobs.reports.Measured``), in day partitions.
+
+    ``payload`` is JSON (``analytics.model.plain``), zstd.
+    """
+
+    pk = models.CompositePrimaryKey("job_id", "at_ns")
+    job = models.ForeignKey(Job, on_delete=models.DO_NOTHING, related_name="rates")
+    at_ns = models.BigIntegerField()
+    payload = models.BinaryField()
+
+    class Meta:
+        db_table = "jobs_rates"
