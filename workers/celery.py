@@ -32,7 +32,7 @@ app.conf.update(
     beat_schedule=SCHEDULE,
     imports=[
         f"workers.tasks.{name}"
-        for name in ("analyse", "collect", "pulse", "questions", "standings", "timeline", "uploads")
+        for name in ("analyse", "collect", "flink", "pulse", "questions", "standings", "timeline", "uploads")
     ],
 )
 app.set_default()

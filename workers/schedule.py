@@ -13,6 +13,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 1.0,
         "options": {"expires": 2},
     },
+    "poll Flink": {
+        "task": "workers.tasks.flink.poll_flink",
+        "schedule": 1.0,
+        "options": {"expires": 2},
+    },
     "keep what limits each job": {
         "task": "workers.tasks.standings.refresh",
         "schedule": 2.0,

@@ -90,6 +90,8 @@ class SourceKind(models.TextChoices):
 
     SPARK_EVENT_LOG = "spark-event-log", "Spark event log"
     SPARK_EVENT_LOG_DIRECTORY = "spark-event-log-directory", "Directory of Spark event logs"
+    FLINK = "flink", "Flink cluster (REST)"
+    FLINK_JOB = "flink-job", "Job of a Flink cluster"
 
 
 class Source(models.Model):
