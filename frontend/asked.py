@@ -14,6 +14,8 @@ WEIGHS = ("during", "duration", "count")
 MS_NS = 1_000_000
 LONGEST_MS = 10**9
 DEFAULT_FACTOR = 2.0
+DEFAULT_HOPS = 5
+MOST_HOPS = 64
 Range = tuple[int, int]
 
 
@@ -29,6 +31,7 @@ class Wish:
     worker: str = ""
     at_ns: int | None = None
     weigh: str = WEIGHS[0]
+    hops: int = DEFAULT_HOPS
     target: str = ""
     factor: float = DEFAULT_FACTOR
     before: Range | None = None
@@ -47,6 +50,7 @@ class Wish:
             worker=fields.get("worker", "")[:500],
             at_ns=integer(fields.get("at")),
             weigh=fields["weigh"] if fields.get("weigh") in WEIGHS else WEIGHS[0],
+            hops=_hops(fields.get("hops")),
             target=fields.get("target", "")[:520],
             factor=_factor(fields.get("factor")),
             before=_range(fields.get("a_from"), fields.get("a_to")),
@@ -73,6 +77,11 @@ def about_window(kind: QuestionKind, start_ns: int, **params: object) -> Asked:
 def _range(low: str | None, high: str | None) -> Range | None:
     from_ns, to_ns = instant(low), instant(high)
     return (from_ns, to_ns) if from_ns is not None and to_ns is not None and from_ns < to_ns else None
+
+
+def _hops(text: str | None) -> int:
+    value = integer(text)
+    return value if value is not None and 1 <= value <= MOST_HOPS else DEFAULT_HOPS
 
 
 def _factor(text: str | None) -> float:

@@ -3,10 +3,14 @@
   "use strict";
   const weir = window.weir;
 
-  // A list or a field inside data-param writes its value to the address.
+  // A list or a field inside data-param writes its value to the address; the ends of a range only both together.
   document.addEventListener("change", function (event) {
     const owner = event.target.closest("[data-param]");
-    if (owner) weir.set({ [owner.dataset.param]: event.target.value.trim() || null });
+    if (!owner) return;
+    const changes = { [owner.dataset.param]: event.target.value.trim() || null };
+    const pair = owner.dataset.pair && document.querySelector('[data-param="' + owner.dataset.pair + '"] input');
+    if (pair) changes[owner.dataset.pair] = pair.value.trim() || null;
+    weir.set(changes);
   });
 
   Object.assign(window.dash_clientside.weir, {

@@ -21,17 +21,16 @@ class Cell:
     strong: bool = False
 
 
-def link(words: Any, changes: Changes, title: str = "") -> Any:
+def link(words: Any, changes: Changes, title: str = "", kind: str = "") -> Any:
     """A button within a text that changes the address of the page."""
     more = {"title": title} if title else {}
-    return html.Button(words, className="link", **{"data-set": json.dumps(changes)}, **more)
+    return html.Button(words, className=f"link {kind}".strip(), **{"data-set": json.dumps(changes)}, **more)
 
 
 def to_window(words: Any, start_ns: int) -> Any:
     """Leads to the timeline of the window that starts there."""
-    return link(
-        words, {"tab": "timeline", "window": str(start_ns), "segment": None}, "Open this window's timeline"
-    )
+    changes = {"tab": "timeline", "window": str(start_ns), "segment": None}
+    return link(words, changes, "Open this window's timeline", "when")
 
 
 def table(
@@ -99,7 +98,7 @@ def sheet(key: str, question: str) -> Any:
     """A panel without a chart: its question, what it rests on, and a table that can be taken away."""
     save = html.Button("CSV", className="tool", title="Save what is shown as a table", **{"data-act": "csv"})
     return html.Section(
-        className="card panel",
+        className="card panel sheet",
         id=f"panel-{key}",
         **{"data-file": f"weir-{key}", "aria-labelledby": f"title-{key}"},
         children=[

@@ -10,6 +10,7 @@ from dash import html
 from analytics.model.activity import ActivityType
 from analytics.model.results import WindowEdges
 from frontend import words
+from frontend.components.facts import link
 from frontend.state import View
 
 
@@ -68,13 +69,19 @@ def details(
             html.P(
                 "Waiting never is critical: what ended the wait is, the message that arrives here.",
                 className="muted",
-            )
+            ),
+            html.P(_why(names.get(sender, ""), first_ns, start_ns)),
         ]
     return [
         html.H2([html.I(className=f"swatch {kind.label}"), words.activity(kind).capitalize()]),
         html.Dl([part for term, text in rows for part in (html.Dt(term), html.Dd(text))]),
         *note,
     ]
+
+
+def _why(worker: str, at_ns: int, start_ns: int) -> Any:
+    asked = {"tab": "why", "worker": worker, "at": str(at_ns), "window": str(start_ns)}
+    return link("Why did it wait?", asked, "What this wait waited for, hop by hop")
 
 
 def _who(sender: int, receiver: int, names: dict[int, str], hosts: dict[int, str]) -> list[tuple[str, str]]:

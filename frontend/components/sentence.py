@@ -8,7 +8,9 @@ from typing import Any
 from dash import html
 
 from analytics.model.activity import ActivityType
+from analytics.model.answers import Answer, Target, TargetKind, WhatIfRanking
 from frontend import words
+from frontend.components.facts import link
 from frontend.state import View, iso
 from webapp.analysis.selectors import Limits
 
@@ -24,8 +26,8 @@ def sentence(limits: Limits, view: View, newest_ns: int | None) -> list[Any]:
     name = html.Em(limits.job.name)
     if limits.coverage.window_count == 0:
         return ["Cannot tell what limits ", name, ": ", *_why_nothing(limits, view, newest_ns)]
-    unknown = unknown_share(limits)
-    if limits.limiter is None or unknown > MUCH_UNKNOWN or limits.limiter.activity == ActivityType.UNKNOWN:
+    if limits.limiter is None or not _is_known(limits):
+        unknown = unknown_share(limits)
         return [
             "Cannot tell what limits ", name,
             f": {words.percent(unknown)} of its critical paths {view.span_words} are time nobody recorded."
@@ -44,6 +46,38 @@ def sentence(limits: Limits, view: View, newest_ns: int | None) -> list[Any]:
         *subject, " limits ", name, ": ", html.Strong(words.percent(limiter.cp)),
         f" of critical paths {view.span_words} (profile says {words.percent(profile)}).",
     ]  # fmt: skip
+
+
+def _is_known(limits: Limits) -> bool:
+    if limits.limiter is None or limits.coverage.window_count == 0:
+        return False
+    return limits.limiter.activity != ActivityType.UNKNOWN and unknown_share(limits) <= MUCH_UNKNOWN
+
+
+def more(limits: Limits, ranking: Answer | None) -> list[Any]:
+    """What follows the sentence: what a faster limiter would save, if that is known, and the way to why."""
+    if not _is_known(limits):
+        return []
+    parts: list[Any] = [" "]
+    target = _target(limits)
+    rows = ranking.rows if isinstance(ranking, WhatIfRanking) else ()
+    row = next((row for row in rows if row.target == target), None)
+    if row is not None and isinstance(ranking, WhatIfRanking) and ranking.length_ns:
+        saved = row.saved_ns[ranking.factors.index(2.0)] / ranking.length_ns
+        kept = html.Strong(words.percent(saved)) if saved else html.Strong("nothing")
+        parts += ["Making it 2× faster would save ", kept, ". "]
+    return [*parts, link("Why?", {"tab": "why", "window": None, "worker": None, "at": None})]
+
+
+def _target(limits: Limits) -> Target | None:
+    """The limiter as what could be made faster: its operator, else its activity type."""
+    limiter = limits.limiter
+    if limiter is None:
+        return None
+    number = next((n for n, name in limits.operator_names.items() if name == limiter.operator), None)
+    if number is not None and limiter.operator:
+        return Target(TargetKind.OPERATOR, number)
+    return Target(TargetKind.ACTIVITY, int(limiter.activity))
 
 
 def recorded_time(limits: Limits) -> float:

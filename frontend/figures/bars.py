@@ -12,8 +12,8 @@ from frontend.palette import Palette
 
 ROW_PX = 30
 MARGIN_PX = 44
-NAME = 24
-NARROW_NAME = 15
+NAME = 22
+NARROW_NAME = 14
 
 
 def height(rows: int) -> int:

@@ -10,11 +10,14 @@ from dash import html, set_props
 from django.utils import timezone
 
 from frontend import freshness, words
+from frontend.asked import about_range
 from frontend.components import sentence
 from frontend.pages import limits, questions, timeline
 from frontend.pages.questions import asking
 from frontend.state import View
 from webapp.analysis import selectors
+from webapp.analysis.models import QuestionKind
+from webapp.analysis.questions import known
 from webapp.analysis.selectors import Limits
 from webapp.jobs.models import Job
 
@@ -80,7 +83,9 @@ def draw_head(found: Limits, view: View) -> None:
             "className": f"state-word {state.code}",
         },
     )
-    set_props("sentence", {"children": sentence.sentence(found, view, selectors.newest_window_ns(job))})
+    said = sentence.sentence(found, view, selectors.newest_window_ns(job))
+    ranking = known(job, about_range(QuestionKind.RANKING, view, freshness.now_ns()))
+    set_props("sentence", {"children": [*said, *sentence.more(found, ranking)]})
     since = selectors.waiting_since(job)
     waiting_s = (timezone.now() - since).total_seconds() if since else 0.0
     complete = sentence.completeness(found, view, selectors.ranges_waiting(job), waiting_s)

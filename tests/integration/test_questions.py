@@ -252,3 +252,16 @@ def test_activity_types_are_targets_like_operators_and_workers(job: Job) -> None
     code = int(ActivityType.DATA_MESSAGE)
     found = answered(job, asked(QuestionKind.WHAT_IF, target_kind="activity", target=code, factor="infinite"))
     assert found == what_if(edges(job), Target(TargetKind.ACTIVITY, code), math.inf, most_steps=0)
+
+
+def test_an_answer_is_mentioned_elsewhere_only_while_it_is_fresh(job: Job) -> None:
+    question = asked(QuestionKind.RANKING)
+    assert questions.known(job, question) is None
+    assert not Question.objects.exists(), "mentioning asks nobody"
+    assert answered(job, question) == questions.known(job, question)
+    Window.objects.filter(start_ns=RANGE[0]).update(run_id=10**6)
+    assert questions.known(job, question) is None
+    moving = Asked(QuestionKind.RANKING, {"range": "15m"}, (RANGE,), moving=True)
+    assert answered(job, moving) == questions.known(job, moving)
+    Question.objects.update(answered_at=timezone.now() - questions.TOLD_FOR - timedelta(seconds=1))
+    assert questions.known(job, moving) is None

@@ -30,6 +30,9 @@ REFRESH = timedelta(seconds=20)
 LOST = timedelta(seconds=60)
 """A question that waits for so long has been lost on its way, and is asked again."""
 
+TOLD_FOR = timedelta(minutes=5)
+"""How long pages mention the answer about a moving range if nobody asks it anew."""
+
 KEPT = timedelta(days=1)
 MOST_KEPT = 500
 """Of a job; beyond it the oldest are forgotten."""
@@ -165,6 +168,9 @@ def answer_of(row: Question | None) -> Answer | None:
 
 
 def known(job: Job, asked: Asked) -> Answer | None:
-    """The answer if somebody asked already; asks nobody."""
+    """The answer if somebody asked already and it is not out of date; asks nobody."""
     row = Question.objects.filter(job=job, kind=asked.kind, params=asked.params).exclude(payload=None).first()
-    return answer_of(row)
+    if row is None or row.answered_at is None:
+        return None
+    is_old = timezone.now() - row.answered_at > TOLD_FOR if asked.moving else not _stands(row, asked, job)
+    return None if is_old else answer_of(row)

@@ -58,16 +58,25 @@ def _what_if(row: Question, params: dict[str, Any]) -> Answer:
 
 def _why(row: Question, params: dict[str, Any]) -> Answer:
     worker: int | None = params.get("worker")
+    hops: int = params.get("hops", why.HOPS)
     if worker is not None and "at_ns" in params:
         (side,) = questions.sides_of(row.basis)
         loaded = records.load(row.job, side.from_ns, side.to_ns)
         # The chain may lead to anywhere in what was read, and no further.
         return why.why_at(
-            *loaded[:3], worker, params["at_ns"], row.job.window_ns, horizon_ns=row.job.gap_horizon_ns
+            *loaded[:3],
+            worker,
+            params["at_ns"],
+            row.job.window_ns,
+            hops=hops,
+            horizon_ns=row.job.gap_horizon_ns,
         )
     end_ns = row.job.last_ns
     return why.combined(
-        [why.why(summary, edges, worker=worker, trace_end_ns=end_ns) for summary, edges in _windows(row)]
+        [
+            why.why(summary, edges, hops=hops, worker=worker, trace_end_ns=end_ns)
+            for summary, edges in _windows(row)
+        ]
     )
 
 

@@ -2,9 +2,9 @@
 
 from dash import ClientsideFunction, Dash, Input
 
-from frontend.pages.questions import asking, trust, what_if
+from frontend.pages.questions import asking, compare, together, trust, what_if, why
 
-TABS = (what_if.TAB, trust.TAB)
+TABS = (why.TAB, what_if.TAB, compare.TAB, together.TAB, trust.TAB)
 
 
 def register(app: Dash) -> None:

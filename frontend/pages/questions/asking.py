@@ -25,7 +25,6 @@ from webapp.analysis.questions import Asked
 from webapp.jobs.models import Job
 
 POLL_MS = 400
-CHART_CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,17 @@ class Request:
         """A time of day in the reader's zone, to the millisecond."""
         return f"{self.view.time(at_ns):%H:%M:%S.%f}"[:-3]
 
+    def between(self, from_ns: int, to_ns: int) -> str:
+        """A range in the reader's zone: ``from 2026-01-02 10:00:00 to 11:00:00 UTC``."""
+        first, last = self.view.time(from_ns), self.view.time(to_ns)
+        until = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+        return f"from {first:%Y-%m-%d %H:%M:%S} to {until} {self.view.zone_label}"
+
+    def in_words(self, text: str) -> str:
+        """A diagnostic's example with names and times of day for its numbers."""
+        named = re.sub(r"\bworker (\d+)", lambda found: self.worker(int(found[1])), text)
+        return re.sub(r"\b(\d{17,19}) ns", lambda found: self.clock(int(found[1])), named)
+
     def window_of(self, at_ns: int) -> int:
         """Start of the window a time lies in."""
         return at_ns // self.job.window_ns * self.job.window_ns
@@ -101,7 +111,8 @@ class Page:
 class Tab:
     """One tab: its name, its panels ``{key: (question, with a chart)}``, and how it asks and is drawn.
 
-    ``ask`` gives what to ask, or in words why it cannot be asked; ``draw`` gets the answers in the same order.
+    ``ask`` gives what to ask, or in words why it cannot be asked; ``draw`` gets the answers in the same order;
+    ``otherwise`` offers something else if a range has no windows.
     """
 
     key: str
@@ -110,6 +121,7 @@ class Tab:
     panels: Mapping[str, tuple[str, bool]]
     ask: Callable[[Request], Sequence[Asked] | str]
     draw: Callable[[Request, Sequence[Answer | None]], Page]
+    otherwise: Callable[[Request], Any] | None = None
 
 
 _CHART_PROPS = (
@@ -141,7 +153,7 @@ def layout(tab: Tab) -> Any:
 
 
 def _panel(key: str, question: str, charted: bool) -> Any:
-    return panel.panel(key, question, config=CHART_CONFIG) if charted else facts.sheet(key, question)
+    return panel.panel(key, question) if charted else facts.sheet(key, question)
 
 
 def _props(tab: Tab) -> list[tuple[str, str]]:
@@ -196,25 +208,33 @@ def _refresh(tab: Tab, request: Request, drawn: str | None) -> list[Any]:
         draw_head(selectors.limits(request.job, *request.view.span(request.now_ns)), request.view)
     asked = tab.ask(request)
     if isinstance(asked, str):
-        page = tab.draw(request, [])
-        return _without(tab, page, asked, states.empty("This cannot be asked", asked))
+        return _without(
+            tab, request, "This cannot be asked.", states.empty(asked, "Choose something else above.")
+        )
     rows = [questions.ask(request.job, item) for item in asked]
     if any(row is None for row in rows):
-        return _without(tab, Page(), "There is nothing to ask about yet.", _nothing(request))
+        return _without(tab, request, "There is nothing to ask about yet.", _nothing(tab, request, asked))
     return _with(tab, request, [row for row in rows if row is not None], drawn)
 
 
-def _nothing(request: Request) -> Any:
+def _nothing(tab: Tab, request: Request, asked: Sequence[Asked]) -> Any:
+    empty = next((i for item in asked for i, side in enumerate(item.sides(request.job)) if not side.used), 0)
+    ranges = asked[0].ranges_ns
+    span = request.view.span_words if len(ranges) < 2 else request.between(*ranges[empty])
+    more = tab.otherwise(request) if tab.otherwise else None
     return states.empty(
-        f"No window {request.view.span_words}",
+        f"No window {span}",
         "Questions are answered from windows with records. Choose a range that has some; the first line of this"
         " page leads to the newest.",
+        *([more] if more is not None else []),
     )
 
 
-def _without(tab: Tab, page: Page, sentence: str, message: Any) -> list[Any]:
+def _without(tab: Tab, request: Request, sentence: str, message: Any) -> list[Any]:
     rest = [no_update] * len(_props(tab))
-    return [sentence, "", page.controls, message, True, (), True, None, *rest]
+    controls: Any = tab.draw(request, []).controls
+    key = f"{request.view} {request.wish}"
+    return [sentence, "", controls, message, True, (), True, key, *rest]
 
 
 def _with(tab: Tab, request: Request, rows: list[Question], drawn: str | None) -> list[Any]:
@@ -222,7 +242,7 @@ def _with(tab: Tab, request: Request, rows: list[Question], drawn: str | None) -
     failed = next((row for row in rows if row.state == TimelineState.FAILED), None)
     message = None if failed is None else _failed(tab, failed)
     basis = " · ".join(
-        [_rests_on(tab, request, rows[-1]), *(["computing again …"] if waits and rows[-1].payload else [])]
+        [_rests_on(request, rows[-1]), *(["computing again …"] if waits and rows[-1].payload else [])]
     )
     key = f"{[(row.pk, str(row.answered_at)) for row in rows]} {request.view} {request.wish} {request.narrow}"
     answers = [questions.answer_of(row) for row in rows]
@@ -270,21 +290,17 @@ def _retry(tab: Tab, request: Request) -> Any:
     return False
 
 
-def _rests_on(tab: Tab, request: Request, row: Question) -> str:
+def _rests_on(request: Request, row: Question) -> str:
     sides = questions.sides_of(row.answered_basis or row.basis)
     parts = [_side(side, request) for side in sides]
-    if len(parts) == 2:
-        parts = [f"Before: {parts[0]}", f"after: {parts[1]}"]
+    told = f"Rests on {parts[0]}" if len(parts) == 1 else f"Before: {parts[0]} · after: {parts[1]}"
     if row.answered_at is None:
-        return " · ".join(["From " + " · ".join(parts)])
-    told = "From " + " · ".join(parts) if len(parts) == 1 else " · ".join(parts)
+        return told
     return f"{told} · computed at {request.view.time(int(row.answered_at.timestamp() * 1e9)):%H:%M:%S}"
 
 
 def _side(side: Basis, request: Request) -> str:
-    first, last = request.view.time(side.from_ns), request.view.time(side.to_ns)
-    until = f"{last:%H:%M:%S}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-    span = f"{first:%Y-%m-%d %H:%M:%S} to {until} {request.view.zone_label}"
+    span = request.between(side.from_ns, side.to_ns)
     if side.used < side.of:
-        return f"the newest {side.used:,} of {side.of:,} windows, {span}"
-    return f"{words.count(side.used, 'window')}, {span}"
+        return f"the newest {side.used:,} of {side.of:,} windows {span}"
+    return f"{words.count(side.used, 'window')} {span}"

@@ -33,6 +33,16 @@ def write(target: Target, request: Request) -> str:
     return f"{target.kind.value}:{name(target, request)}"
 
 
+def every(request: Request) -> list[Target]:
+    """All of a job's operators, workers and types of activity that could be made faster."""
+    kinds = [kind for kind in ActivityType if kind not in IDLE]
+    return [
+        *(Target(TargetKind.OPERATOR, number) for number in request.operators),
+        *(Target(TargetKind.WORKER, number) for number in request.workers),
+        *(Target(TargetKind.ACTIVITY, int(kind)) for kind in kinds),
+    ]
+
+
 def name(target: Target, request: Request) -> str:
     """The target's own name."""
     if target.kind is TargetKind.ACTIVITY:

@@ -90,7 +90,7 @@ def draw(request: Request, answers: Sequence[Answer | None]) -> Page:
         sentence=sentence(answer),
         controls=_controls(request.wish),
         panels={"checks": Drawn(listed, under)},
-        notes=_notes(answer),
+        notes=_notes(answer, request),
     )
 
 
@@ -182,12 +182,14 @@ def _controls(wish: Wish) -> list[Any]:
     return [*boxes, progress]
 
 
-def _notes(answer: TrustAnswer) -> list[Any]:
+def _notes(answer: TrustAnswer, request: Request) -> list[Any]:
     help_link = html.A("What each check means", href="/help/guide")
     if not answer.diagnostics:
         return [html.P(help_link)]
     odd = [
-        html.Li(f"{item.code.replace('_', ' ')}: {item.count:,} times, for example {item.example}")
+        html.Li(
+            f"{item.code.replace('_', ' ')}: {item.count:,} times, for example {request.in_words(item.example)}"
+        )
         for item in answer.diagnostics
     ]
     return [html.P("Odd about the records as they were read:"), html.Ul(odd), html.P(help_link)]

@@ -49,7 +49,7 @@ def ask(request: Request) -> Sequence[Asked] | str:
         if target is None:
             return NO_TARGET.format(request.wish.target)
     else:
-        target = _first(questions.known(request.job, ranking))
+        target = _first(questions.answer_of(questions.ask(request.job, ranking)))
     return [ranking] if target is None else [ranking, _one(request, target)]
 
 
@@ -252,14 +252,13 @@ def _controls(request: Request, ranking: Answer | None, one: Answer | None) -> l
     chosen = request.wish.target
     if not chosen and isinstance(one, WhatIfAnswer):
         chosen = targets.write(one.target, request)
-    rows = ranking.rows if isinstance(ranking, WhatIfRanking) else ()
+    possible = (
+        [row.target for row in ranking.rows] if isinstance(ranking, WhatIfRanking) else targets.every(request)
+    )
     groups = []
     for kind, label in GROUPS:
-        options = [
-            (targets.write(row.target, request), targets.name(row.target, request))
-            for row in rows
-            if row.target.kind is kind
-        ]
+        mine = [target for target in possible if target.kind is kind]
+        options = [(targets.write(target, request), targets.name(target, request)) for target in mine]
         if options:
             groups.append((label, options))
     if chosen and not any(chosen == value for _, options in groups for value, _ in options):
