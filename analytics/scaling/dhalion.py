@@ -169,7 +169,7 @@ def _up(
     wanted = scaled_up(item.current, [held_ms])
     held = min(held_ms, _MOST_BP_MS)
     need = item.current * (1 + min(_MOST_EXTRA, held / (1000 - held)))
-    note = f"{item.current} instances cause {held:.0f} ms/s of back-pressure"
+    note = f"it causes {held:.0f} ms/s of back-pressure: {item.current} × (1 + {need / item.current - 1:.4g})"
     changed = replace(item, need=need, parallelism=min(wanted, settings.max_parallelism), note=note)
     decisions = (*kept[:cause], changed, *kept[cause + 1 :])
     return Decision(NAME, VERSION, decisions, f"{name} is {UNDER}")

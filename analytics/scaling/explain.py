@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from analytics.model.decisions import Decision, OperatorDecision, Status
 from analytics.model.rates import Observation, TargetMethod
+from analytics.scaling import ds2
 
 _METHODS = {
     TargetMethod.CONFIGURED: "as configured",
@@ -58,31 +59,34 @@ def explain(seen: Observation, decision: Decision) -> tuple[str, ...]:
     names = {operator.id: operator.name for operator in seen.topology.operators}
     methods = {target.operator_id: target.method for target in seen.targets}
     return tuple(
-        f"{names[item.operator_id]}: {_sentence(item, methods.get(item.operator_id))}"
+        f"{names[item.operator_id]}: {_sentence(decision.policy, item, methods.get(item.operator_id))}"
         for item in decision.operators
     )
 
 
-def _sentence(item: OperatorDecision, method: TargetMethod | None) -> str:
+def _sentence(policy: str, item: OperatorDecision, method: TargetMethod | None) -> str:
     if item.status is Status.CANNOT_DECIDE and item.reason is not None:
         return f"cannot decide ({item.reason.value}): {item.reason.words}."
-    if item.need is None or item.target_rate_per_s is None or item.true_processing_per_s is None:
-        return _without_need(item, method)
-    change = "no change" if item.proposed == item.current else f"{item.current} → {item.proposed}"
+    target, able = item.target_rate_per_s, item.true_processing_per_s
+    if policy != ds2.NAME or item.need is None or target is None or able is None:
+        return _noted(item, method)
     why = f"; {item.note}" if item.note else ""
     return (
-        f"{change}. Target input {_rate(item.target_rate_per_s)} ÷ (true rate"
-        f" {_rate(item.true_processing_per_s)} ÷ {item.current}) = {item.need:.6g}, rounded up"
-        f" {item.proposed}{why}."
+        f"{_change(item)}. Target input {_rate(target)} ÷ (true rate {_rate(able)} ÷ {item.current})"
+        f" = {item.need:.6g}, rounded up {item.proposed}{why}."
     )
 
 
-def _without_need(item: OperatorDecision, method: TargetMethod | None) -> str:
-    if method is not None and item.target_rate_per_s is not None:
-        target = f"should deliver {_rate(item.target_rate_per_s)}, {_METHODS[method]}; sources are not scaled"
-        return f"no change. It {target}."
-    change = "no change" if item.proposed == item.current else f"{item.current} → {item.proposed}"
-    return f"{change}{': ' + item.note if item.note else ''}."
+def _noted(item: OperatorDecision, method: TargetMethod | None) -> str:
+    """A source, or an operator of a policy whose notes hold its numbers."""
+    words = [item.note] if item.note else []
+    if item.need is None and method is not None and item.target_rate_per_s is not None:
+        words.append(f"it should deliver {_rate(item.target_rate_per_s)}, {_METHODS[method]}")
+    return f"{_change(item)}{': ' + '; '.join(words) if words else ''}."
+
+
+def _change(item: OperatorDecision) -> str:
+    return "no change" if item.proposed == item.current else f"{item.current} → {item.proposed}"
 
 
 def _rate(per_s: float) -> str:

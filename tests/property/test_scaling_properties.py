@@ -16,6 +16,7 @@ from analytics.scaling import flink_autoscaler
 from analytics.scaling.dhalion import decide as decide_dhalion
 from analytics.scaling.ds2 import MOST_PARALLELISM, decide
 from analytics.scaling.evidence import act, from_json, gather, recompute, to_json
+from analytics.scaling.fleet import act_on_each
 from analytics.scaling.policies import POLICIES
 from tests.support.dataflows import observation, rates, topology
 
@@ -175,3 +176,15 @@ def test_a_stored_move_is_computed_again_bit_for_bit(seen: Observation, policy: 
     stored = orjson.loads(orjson.dumps({"evidence": to_json(evidence), "action": to_plain(action)}))
     assert recompute(stored["evidence"]) == stored["action"]
     assert to_json(from_json(stored["evidence"])) == stored["evidence"]
+
+
+@given(st.lists(st.tuples(dirty(), st.sampled_from(sorted(POLICIES))), max_size=3))
+@settings(max_examples=50)
+def test_a_fleet_gets_what_each_job_gets_by_itself(jobs: list[tuple[Observation, str]]) -> None:
+    evidence = [gather(policy, seen) for seen, policy in jobs]
+    stored = [b"no evidence", *(orjson.dumps(to_json(one)) for one in evidence)]
+    unreadable, *moves = (orjson.loads(item) for item in act_on_each(stored))
+    assert "error" in unreadable
+    assert [item["action"] for item in moves] == [
+        orjson.loads(orjson.dumps(to_plain(act(one)[0]))) for one in evidence
+    ]

@@ -9,6 +9,7 @@ import pytest
 from analytics.decode.flink_windows import instance_windows
 from analytics.model.decisions import Decision
 from analytics.model.rates import Observation, TargetMethod
+from analytics.scaling import dhalion, flink_autoscaler
 from analytics.scaling.ds2 import decide
 from analytics.scaling.explain import explain, predict
 from analytics.scaling.rates import rate_window, source_targets
@@ -84,11 +85,18 @@ def test_a_source_that_is_held_back_does_not_tell_what_it_should_deliver() -> No
 def test_the_decision_is_told_with_its_numbers() -> None:
     observation = seen("ci_smoke_series_before", 900.0)
     source, split, count, sink = explain(observation, decide(observation))
-    assert (
-        source
-        == "Source: events: no change. It should deliver 900.0/s, as configured; sources are not scaled."
-    )
+    assert source == "Source: events: no change: it should deliver 900.0/s, as configured."
     assert split.startswith("split: 1 → 5. Target input 900.0/s ÷ (true rate 199.")
     assert split.endswith("rounded up 5.")
     assert count.startswith("count: 1 → 2. Target input 2,70")
     assert sink.startswith("out: Writer: no change. Target input 2,70")
+
+
+def test_the_other_policies_tell_their_numbers_too() -> None:
+    observation = seen("ci_smoke_series_before", 900.0)
+    decision = flink_autoscaler.decide(observation)
+    split = explain(observation, decision)[1]
+    assert split.startswith("split: 1 → 8: capacity 1,436/s at 70% utilisation ÷ true rate 199.")
+    told = explain(observation, dhalion.decide(observation))[1]
+    assert told.startswith("split: 1 → 5: it causes 99")
+    assert told.endswith(" ms/s of back-pressure: 1 × (1 + 4).")

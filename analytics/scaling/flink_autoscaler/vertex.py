@@ -71,7 +71,10 @@ def scale_vertex(
     most = min(groups or MOST_KEY_GROUPS, max(current, options.max_parallelism))
     raw = min(max(math.ceil(clamped * current), least), most)
     parallelism = align(raw, current, groups if aligned else None, most, options.alignment)
-    notes = [f"capacity {wanted:,.6g}/s at {options.utilization_target:.0%} utilisation"]
+    notes = [
+        f"capacity {wanted:,.6g}/s at {options.utilization_target:.0%} utilisation"
+        f" ÷ true rate {metrics.true_rate:,.6g}/s × {current} = {factor * current:.6g}"
+    ]
     if clamped != factor:
         notes.append(f"factor {factor:.3g} limited to {clamped:.3g}")
     if parallelism != raw:
