@@ -33,6 +33,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--rates",
         required=True,
         nargs="+",
+        action="extend",
         type=Path,
         metavar="FILE_OR_DIR",
         help="rows of rates, or directories of files named NAME-INSTANCE-EPOCH.EXT",

@@ -138,6 +138,8 @@ def test_several_files_are_one_set_of_rates(files: Files) -> None:
     files.write("split/a.csv", "".join(rows[:4]))
     files.write("split/b.csv", "".join(rows[4:]))
     assert files.asked(rates="split") == files.asked()
+    others = ("--rates", str(files.folder / "split" / "b.csv"))
+    assert files.asked(*others, rates="split/a.csv") == files.asked()
 
 
 def test_an_instance_that_is_missing_is_no_half_capacity(files: Files) -> None:
