@@ -112,7 +112,8 @@ class Tab:
     """One tab: its name, its panels ``{key: (question, with a chart)}``, and how it asks and is drawn.
 
     ``ask`` gives what to ask, or in words why it cannot be asked; ``draw`` gets the answers in the same order;
-    ``otherwise`` offers something else if a range has no windows.
+    ``otherwise`` offers something else if a range has no windows. Controls that have fields to write in stay while
+    the question does.
     """
 
     key: str
@@ -122,6 +123,7 @@ class Tab:
     ask: Callable[[Request], Sequence[Asked] | str]
     draw: Callable[[Request, Sequence[Answer | None]], Page]
     otherwise: Callable[[Request], Any] | None = None
+    has_fields: bool = False
 
 
 _CHART_PROPS = (
@@ -233,7 +235,7 @@ def _nothing(tab: Tab, request: Request, asked: Sequence[Asked]) -> Any:
 def _without(tab: Tab, request: Request, sentence: str, message: Any) -> list[Any]:
     rest = [no_update] * len(_props(tab))
     controls: Any = tab.draw(request, []).controls
-    key = f"{request.view} {request.wish}"
+    key = f"{_state(request)}\n{None}"
     return [sentence, "", controls, message, True, (), True, key, *rest]
 
 
@@ -244,9 +246,9 @@ def _with(tab: Tab, request: Request, rows: list[Question], drawn: str | None) -
     basis = " · ".join(
         [_rests_on(request, rows[-1]), *(["computing again …"] if waits and rows[-1].payload else [])]
     )
-    key = f"{[(row.pk, str(row.answered_at)) for row in rows]} {request.view} {request.wish} {request.narrow}"
     answers = [questions.answer_of(row) for row in rows]
     nothing_to_show = failed is not None and not any(answers)
+    key = f"{_state(request)}\n{[str(row.answered_at) for row in rows]} {len(rows)}"
     if key == drawn:
         rest = [no_update] * len(_props(tab))
         return [no_update, basis, no_update, message, nothing_to_show, no_update, not waits, key, *rest]
@@ -257,7 +259,18 @@ def _with(tab: Tab, request: Request, rows: list[Question], drawn: str | None) -
         for value in _values(page.panels.get(part), charted, tab)
     ]
     sentence = page.sentence or ("There is no answer." if nothing_to_show else tab.waiting)
-    return [sentence, basis, page.controls, message, nothing_to_show, page.notes, not waits, key, *panels]
+    controls = no_update if tab.has_fields and _is_asked_already(drawn, request) else page.controls
+    return [sentence, basis, controls, message, nothing_to_show, page.notes, not waits, key, *panels]
+
+
+def _state(request: Request) -> str:
+    return f"{request.job.pk} {request.view} {request.wish} {request.narrow}"
+
+
+def _is_asked_already(drawn: str | None, request: Request) -> bool:
+    """Whether a whole answer to the same question was shown."""
+    state, _, answered = (drawn or "").partition("\n")
+    return state == _state(request) and answered != "" and str(None) not in answered
 
 
 def _values(drawn: Drawn | None, charted: bool, tab: Tab) -> list[Any]:

@@ -210,5 +210,6 @@ TAB = Tab(
     panels={"changes": ("What changed?", True)},
     ask=ask,
     draw=draw,
+    has_fields=True,
     otherwise=halves,
 )

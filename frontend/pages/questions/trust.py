@@ -202,4 +202,5 @@ TAB = Tab(
     panels={"checks": ("Is the trace trustworthy?", False)},
     ask=ask,
     draw=draw,
+    has_fields=True,
 )
