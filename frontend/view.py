@@ -5,6 +5,7 @@ callbacks alike. It hands the request to Dash's WSGI application with the person
 from __future__ import annotations
 
 import gzip
+import importlib
 import io
 import json
 from functools import cache, lru_cache
@@ -21,6 +22,9 @@ from werkzeug.test import run_wsgi_app
 
 from frontend.app import app
 from frontend.request import ACTOR, CSRF_TOKEN
+
+importlib.import_module("pandas")
+"""Else PyArrow imports it in the first callback, and Plotly, in another's thread, trips over the half of it."""
 
 PARTS = ("_dash-", "assets/", "_favicon", "_reload-hash")
 """Beginnings of addresses that scripts ask for: a redirect to a sign-in page would only confuse them."""

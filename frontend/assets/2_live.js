@@ -6,6 +6,7 @@
   let failed = null;
   let underWay = 0; // callbacks without an answer yet
 
+  weir.isBusy = () => underWay > 0;
   weir.helpOpen = false;
   weir.live = function () {
     const off = weir.isPaused() || weir.isAbsolute() || document.hidden || weir.helpOpen || underWay > 0;

@@ -34,6 +34,8 @@
     png: (button) => weir.png(button.closest("section")),
     next: () => weir.segment(1),
     previous: () => weir.segment(-1),
+    "zoom-in": () => weir.zoomBy(0.5),
+    "zoom-out": () => weir.zoomBy(2),
     "window-next": () => weir.neighbour(1),
     "window-previous": () => weir.neighbour(-1),
   };
@@ -90,7 +92,7 @@
 
   const keys = {
     "?": () => weir.help(!weir.helpOpen),
-    "/": () => at("search") && at("search").focus(),
+    "/": () => (at("search") || at("find-lanes") || document.body).focus(),
     j: () => moveRow(1),
     k: () => moveRow(-1),
     n: () => weir.segment(1),
@@ -119,7 +121,7 @@
       open.querySelector("summary").focus();
     } else if (weir.helpOpen) weir.help(false);
     else if (weir.query().has("segment")) weir.set({ segment: null });
-    else if (document.activeElement && document.activeElement.id === "search") document.activeElement.blur();
+    else if (document.activeElement && ["search", "find-lanes"].includes(document.activeElement.id)) document.activeElement.blur();
   }
 
   // Mantine closes its dialog by itself; the ticks must go on then.

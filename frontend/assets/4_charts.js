@@ -19,7 +19,7 @@
       if (!meta) return same();
       if (triggered.includes("clickData") && click) {
         const step = Math.min(click.points[0].pointNumber, meta.count - 1);
-        weir.set({ tab: "timeline", window: String(BigInt(meta.start) + BigInt(step) * BigInt(meta.width)), segment: null });
+        weir.set({ tab: "timeline", window: String(BigInt(meta.start) + BigInt(step) * BigInt(meta.width)), segment: null, zoom: null });
       } else if (triggered.includes("relayoutData") && relayout) {
         const ends = relayout["xaxis.range"] || [relayout["xaxis.range[0]"], relayout["xaxis.range[1]"]];
         if (ends[0] !== undefined && ends[1] !== undefined) weir.set({ from: isoAt(meta, ends[0]), to: isoAt(meta, ends[1]) });
@@ -27,33 +27,19 @@
       }
       return same();
     },
-    lanes: function (click) {
-      const id = click && click.points[0].customdata;
-      if (id !== undefined && id !== null && Number(id) >= 0) weir.set({ segment: String(id) }, true);
-      return same();
-    },
     strip: function (click) {
       const start = click && click.points[0].customdata;
-      if (start) weir.set({ window: String(start), segment: null });
+      if (start) weir.set({ window: String(start), segment: null, zoom: null });
       return same();
     },
   });
-
-  weir.segment = function (by) {
-    const chart = graph("chart-lanes");
-    const critical = (chart && chart.layout.meta && chart.layout.meta.critical) || [];
-    if (!critical.length) return;
-    const here = critical.indexOf(Number(weir.query().get("segment") || -1));
-    const next = here < 0 ? (by > 0 ? 0 : critical.length - 1) : (here + by + critical.length) % critical.length;
-    weir.set({ segment: String(critical[next]) }, true);
-  };
 
   weir.neighbour = function (by) {
     const chart = graph("chart-strip");
     const meta = chart && chart.layout.meta;
     if (!meta) return;
     const next = meta.starts[meta.starts.indexOf(meta.chosen) + by];
-    if (next) weir.set({ window: next, segment: null });
+    if (next) weir.set({ window: next, segment: null, zoom: null });
   };
 
   // Plotly draws anew and drops the hover label: move the mouse to where it is.
@@ -73,15 +59,12 @@
   const quote = (value) => (/[",\n]/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value));
   function rows(chart) {
     const meta = chart.layout.meta || {};
+    if (meta.edges) return weir.lanesTable(chart);
     const traces = chart.data.filter((trace) => trace.visible !== false && trace.name);
     if (traces.length && traces[0].type === "heatmap") {
       const map = traces[0];
       const lines = map.y.flatMap((sender, i) => map.x.map((receiver, j) => [sender, receiver, map.z[i][j]]));
       return [["sender", "receiver", "cp"], ...lines.filter((line) => line[2])];
-    }
-    if (meta.edges) {
-      const lines = traces.filter((trace) => trace.type === "bar").flatMap((trace) => trace.x.map((x, i) => [trace.name, trace.y[i], trace.base[i], trace.base[i] + x]));
-      return [["what", "lane", "from_ms", "to_ms"], ...lines];
     }
     const over = traces.filter((trace) => trace.dx);
     const head = ["from", ...over.map((trace) => trace.name)];

@@ -23,9 +23,14 @@ def panel(
     height_px: int = CHART_PX,
     listed: bool = True,
     extra: Any = None,
-    config: Any = None,
+    above: Sequence[Any] = (),
+    chart: Any = None,
 ) -> Any:
-    """A panel before its values come; ``key`` names its parts: ``chart-key``, ``list-key``, ``under-key``."""
+    """A panel before its values come; ``key`` names its parts: ``chart-key``, ``list-key``, ``under-key``.
+
+    ``extra`` stands beside the tools, ``above`` between the head and the chart; ``chart`` replaces the one that
+    Dash draws.
+    """
     return html.Section(
         className="card panel",
         id=f"panel-{key}",
@@ -40,6 +45,7 @@ def panel(
                     html.Div([*([extra] if extra else []), *_tools(listed)], className="tools"),
                 ],
             ),
+            *above,
             html.Div(
                 className="panel-body" if listed else "panel-body alone",
                 children=[
@@ -50,9 +56,9 @@ def panel(
                         style={"height": height_px},
                         children=[
                             html.Div(states.skeleton(height_px), id=f"wait-{key}", className="wait"),
-                            dcc.Graph(
-                                id=f"chart-{key}", config=config or GRAPH_CONFIG, figure=BLANK,
-                                style={"height": height_px},
+                            chart
+                            or dcc.Graph(
+                                id=f"chart-{key}", config=GRAPH_CONFIG, figure=BLANK, style={"height": height_px}
                             ),
                         ],
                         **{"aria-label": f"{question} Loading."},

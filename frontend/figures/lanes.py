@@ -1,12 +1,11 @@
 """One window as lanes: a row a worker, bars for what it did, arrows for messages, the critical path outlined.
 
-A chart with tens of thousands of bars is neither readable nor fast: short activities off the critical path
-are merged per lane, the shortest messages left out, and ``Drawn.left_out`` says so in words.
+What is drawn one by one and what is merged is decided in ``detail``; this module only draws it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,72 +15,94 @@ from numpy.typing import NDArray
 from analytics.model.activity import ActivityType
 from analytics.model.results import WindowEdges
 from frontend import words
-from frontend.figures import base
+from frontend.figures import base, png
 from frontend.figures.base import Figure
+from frontend.figures.detail import Detail
 from frontend.figures.rows import Rows
 from frontend.palette import Palette
+from webapp.analysis.edge_index import Picked
 
-MAX_BARS = 3000
-MAX_MESSAGES = 800
-LANE_PX, THIN_LANE_PX, MANY_ROWS = 24, 14, 60
-FRAME_PX = 64
-Mask = NDArray[np.bool_]
+LANE_PX, THINNEST_LANE_PX, CHART_PX = 24, 5, 1000
+FRAME_PX = 56
+TITLE_PX = 13
+MARGIN_PX = {"wide": 184, "narrow": 104}
+MARGIN_RIGHT_PX = 12
+COLUMNS = {"wide": 960, "narrow": 270}
+"""Pixel columns of the plot area, about: what is narrower than one cannot be seen by itself."""
+
+PALE = 0.35
 
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A figure, its height, and what it leaves out in words ("" if nothing)."""
+    """A figure and its height."""
 
     figure: Figure
     height_px: int
-    left_out: str
+
+
+def lane_px(rows: int) -> int:
+    """The height of a lane: all of them fit on a screen or so."""
+    return max(THINNEST_LANE_PX, min(LANE_PX, CHART_PX // max(1, rows)))
 
 
 def figure(
     edges: WindowEdges,
     rows: Rows,
-    operators: dict[int, str],
-    span: tuple[int, int],
+    found: Detail,
+    names: Names,
+    start_ns: int,
     colours: Palette,
     narrow: bool = False,
 ) -> Drawn:
-    """Draw the edges of the window ``span`` (ns) on these rows; x is ms since the window's start."""
-    seen = rows.shows(edges.src) & rows.shows(edges.dst)
-    local = seen & (edges.src == edges.dst)
-    message = seen & (edges.src != edges.dst)
-    label = _Label(edges, operators)
-    bars, merged = _bars(edges, rows, local, span, label, colours)
-    arrows, omitted = _arrows(edges, rows, message, span[0], label, colours)
-    lane_px = LANE_PX if rows.count <= MANY_ROWS else THIN_LANE_PX
-    height = max(160, rows.count * lane_px + FRAME_PX)
-    critical = np.flatnonzero(edges.on_path)
-    critical = critical[np.lexsort((edges.dst_ns[critical], edges.src_ns[critical]))]
-    left_out = words.series([text for text in (rows.left_out, merged, omitted) if text])
-    return Drawn(
-        {
-            "data": [selection(edges, rows, None, span[0], colours), *bars, *arrows],
-            "layout": base.layout(
-                colours,
-                margin={"l": 100 if narrow else 132, "r": 12, "t": 8, "b": 40},
-                barmode="overlay",
-                bargap=0,
-                hovermode="closest",
-                xaxis=base.axis(
-                    colours, range=[0, (span[1] - span[0]) / 1e6], ticksuffix=" ms", tickangle=0,
-                    nticks=4 if narrow else 8,
-                    title={"text": "since the window's start", "standoff": 4, "font": {"size": 11}},
-                ),
-                yaxis=base.axis(
-                    colours, range=[rows.count - 0.5, -0.5], tickvals=list(range(rows.count)),
-                    ticktext=rows.titles, fixedrange=True, showgrid=False, zeroline=False,
-                ),
-                meta={"edges": True, "critical": critical.tolist()},
-                uirevision=f"{span[0]} {rows.count}",
-            ),
-        },
-        height,
-        left_out,
+    """Draw ``found`` on these rows; x is ms since ``start_ns``, the window's start."""
+    pen = _Pen(edges, rows, names, start_ns, colours, lane_px(rows.count))
+    picture, numbers = pen.texture(found)
+    bars = [
+        *pen.outline(found.critical),
+        *pen.bars(found.others, False),
+        *pen.bars(found.critical, True),
+    ]
+    messages = ((found.messages, False), (found.critical_messages, True))
+    points = [trace for picked, on_path in messages for trace in pen.points(picked, on_path)]
+    height = max(160, rows.count * pen.lane_px + FRAME_PX)
+    titled = _titled(rows, pen.lane_px)
+    layout = base.layout(
+        colours,
+        height=height,
+        margin={"l": MARGIN_PX["narrow" if narrow else "wide"], "r": MARGIN_RIGHT_PX, "t": 8, "b": 40},
+        barmode="overlay",
+        bargap=0,
+        hovermode="closest",
+        xaxis=base.axis(
+            colours, range=[(found.from_ns - start_ns) / 1e6, (found.to_ns - start_ns) / 1e6], ticksuffix=" ms",
+            tickangle=0, nticks=4 if narrow else 8,
+            title={"text": "since the window's start", "standoff": 4, "font": {"size": 11}},
+        ),
+        yaxis=base.axis(
+            colours, range=[rows.count - 0.5, -0.5], tickvals=titled, ticktext=[rows.titles[row] for row in titled],
+            fixedrange=True, showgrid=False, zeroline=False,
+        ),
+        meta={"edges": True, "lane_px": pen.lane_px, "who": _who(rows, names), "merged": numbers},
+        images=picture,
+        shapes=[shape for picked, on_path in messages for shape in pen.lines(picked, on_path)],
     )  # fmt: skip
+    return Drawn({"data": [pen.selection(None), *bars, *points], "layout": layout}, height)
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """What ids are called: workers, their hosts, operators."""
+
+    workers: dict[int, str]
+    hosts: dict[int, str]
+    operators: dict[int, str]
+
+    def worker(self, worker: int) -> str:
+        """A worker's name, with its host."""
+        host = self.hosts.get(worker, "")
+        name = self.workers.get(worker, f"worker {worker}")
+        return f"{name} on {host}" if host else name
 
 
 def selection(
@@ -91,176 +112,209 @@ def selection(
     x: list[float] = []
     y: list[float] = []
     if chosen is not None and 0 <= chosen < len(edges.src):
-        ends = [int(edges.src[chosen]), int(edges.dst[chosen])]
-        if rows.shows(np.array(ends)).all():
+        ends = rows.of(np.array([edges.src[chosen], edges.dst[chosen]]))
+        if (ends >= 0).all():
             first, last = ((int(t[chosen]) - start_ns) / 1e6 for t in (edges.src_ns, edges.dst_ns))
-            top, foot = (float(rows.place[worker]) for worker in ends)
-            if ends[0] == ends[1]:
-                x, y = (
-                    [first, last, last, first, first],
-                    [top - 0.45, top - 0.45, top + 0.45, top + 0.45, top - 0.45],
-                )
-            else:
-                x, y = [first, last], [top, foot]
+            top, foot = (float(row) for row in ends)
+            x, y = [first, last], [top, foot]
+            if edges.src[chosen] == edges.dst[chosen]:
+                x = [first, last, last, first, first]
+                y = [top - 0.45, top - 0.45, top + 0.45, top + 0.45, top - 0.45]
     return {
-        "type": "scatter", "mode": "lines", "x": x, "y": y, "hoverinfo": "skip",
+        "type": "scatter", "mode": "lines", "x": x, "y": y, "hoverinfo": "skip", "cliponaxis": False,
         "line": {"width": 4, "color": colours.surface("accent")},
     }  # fmt: skip
 
 
-class _Label:
-    """What hovering an edge says."""
-
-    def __init__(self, edges: WindowEdges, operators: dict[int, str]) -> None:
-        self.edges = edges
-        self.operators = operators
-
-    def __call__(self, i: int) -> str:
-        edges = self.edges
-        kind = words.activity(int(edges.type[i]))
-        operator = self.operators.get(int(edges.operator[i]), "")
-        length = words.duration(int(edges.dst_ns[i]) - int(edges.src_ns[i]))
-        path = "on the critical path" if edges.on_path[i] else "not on it"
-        head = f"<b>{operator}</b> · {kind}" if operator else f"<b>{kind}</b>"
-        return f"{head}<br>{length} · CP {words.percent(float(edges.cp[i]))} · {path}"
+def _titled(rows: Rows, height_px: int) -> list[int]:
+    """The rows whose titles fit: where lanes are thin, hosts first, then what has most CP."""
+    apart = -(-TITLE_PX // height_px)
+    taken: set[int] = set()
+    for row in sorted(range(rows.count), key=lambda row: (-rows.weights[row], row)):
+        if not taken.intersection(range(row - apart + 1, row + apart)):
+            taken.add(row)
+    return sorted(taken)
 
 
-def _bars(
-    edges: WindowEdges, rows: Rows, local: Mask, span: tuple[int, int], label: _Label, colours: Palette
-) -> tuple[list[dict[str, Any]], str]:
-    critical = np.flatnonzero(local & edges.on_path)
-    others = np.flatnonzero(local & ~edges.on_path)
-    room = max(500, MAX_BARS - len(critical))
-    merged: list[dict[str, Any]] = []
-    note = ""
-    if len(others) > room:
-        bucket_ns = max(1, (span[1] - span[0]) * rows.count // room)
-        short = (edges.dst_ns[others] - edges.src_ns[others]) < bucket_ns
-        merged, count = _merged(edges, rows, others[short], span[0], bucket_ns, colours)
-        note = f"{int(short.sum()):,} short activities off the critical path are merged into {count:,} bars"
-        others = others[~short]
-    traces = [*merged]
-    for chosen, on_path in ((others, False), (critical, True)):
-        for code in np.unique(edges.type[chosen]).tolist():
-            picked = chosen[edges.type[chosen] == code]
-            traces.append(_bar(edges, rows, picked, code, on_path, span[0], label, colours))
-    return traces, note
+def _who(rows: Rows, names: Names) -> list[str]:
+    who = [""] * rows.count
+    for worker, row in zip(rows.workers.tolist(), rows.places.tolist(), strict=True):
+        who[row] = names.worker(worker)
+    return who
 
 
-def _bar(
-    edges: WindowEdges, rows: Rows, picked: NDArray[np.intp], code: int, on_path: bool, start_ns: int,
-    label: _Label, colours: Palette,
-) -> dict[str, Any]:  # fmt: skip
-    listed = picked.tolist()
-    return {
-        "type": "bar",
-        "orientation": "h",
-        "name": f"{words.activity(code)}{', critical path' if on_path else ''}",
-        "base": _ms(edges.src_ns[picked] - start_ns),
-        "x": _ms(edges.dst_ns[picked] - edges.src_ns[picked]),
-        "y": [rows.place[worker] for worker in edges.src[picked].tolist()],
-        "width": 0.72,
-        "customdata": listed,
-        "hovertext": [label(i) for i in listed],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "marker": _paint(code, on_path, colours),
-    }
+class _Pen:
+    """Draws edges as traces."""
 
+    def __init__(
+        self, edges: WindowEdges, rows: Rows, names: Names, start_ns: int, colours: Palette, height_px: int
+    ) -> None:
+        self.edges, self.rows, self.names, self.start_ns = edges, rows, names, start_ns
+        self.colours, self.lane_px = colours, height_px
+        self.gap_px = 6 if height_px >= 12 else 1 if height_px >= 8 else 0
 
-def _paint(code: int, on_path: bool, colours: Palette) -> dict[str, Any]:
-    paint: dict[str, Any] = {
-        "color": colours.activity(code),
-        "opacity": 1.0 if on_path else 0.35,
-        "line": {"width": 2 if on_path else 0, "color": colours.surface("text")},
-    }
-    if code == ActivityType.WAITING:
-        paint["pattern"] = {"shape": "/", "size": 6, "solidity": 0.35, "fgcolor": colours.surface("card")}
-    return paint
+    def selection(self, chosen: int | None) -> dict[str, Any]:
+        return selection(self.edges, self.rows, chosen, self.start_ns, self.colours)
 
+    def texture(self, found: Detail) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+        """Merged activities as a picture under the bars: the pale colour of what takes most of each cell, its full
+        one on the critical path; and the same as numbers, for what hovering says and for saving.
+        """
+        if not len(found.merged) and not len(found.merged_critical):
+            return [], None
+        pale, full = found.texture.dominant(), found.critical_texture.dominant()
+        kinds = sorted({*found.texture.kinds, *found.critical_texture.kinds})
+        code = np.zeros(256, np.uint8)
+        code[kinds] = np.arange(1, len(kinds) + 1)
+        critical = code[full] + np.uint8(len(kinds))
+        cells = np.where(full >= 0, critical, np.where(pale >= 0, code[pale], np.uint8(0)))
+        count = np.minimum(found.texture.count + found.critical_texture.count, 255).astype(np.uint8)
+        pixels = np.repeat(cells, self.lane_px, axis=0)
+        at = np.arange(len(pixels)) % self.lane_px
+        pixels[(at < self.gap_px // 2) | (at >= self.lane_px - (self.gap_px + 1) // 2)] = 0
+        shades = [(0, 0, 0, 0), *(_rgba(self.colours.activity(kind), PALE) for kind in kinds)]
+        shades += [_rgba(self.colours.activity(kind), 1.0) for kind in kinds]
+        picture = {
+            "source": f"data:image/png;base64,{_base64(png.encode(pixels, shades))}", "layer": "below",
+            "xref": "x", "yref": "y", "x": (found.from_ns - self.start_ns) / 1e6, "y": -0.5, "sizing": "stretch",
+            "sizex": (found.to_ns - found.from_ns) / 1e6, "sizey": len(cells),
+        }  # fmt: skip
+        numbers = {
+            "columns": cells.shape[1], "cells": _base64(cells.tobytes()), "count": _base64(count.tobytes()),
+            "kinds": [words.activity(kind) for kind in kinds],
+        }  # fmt: skip
+        return [picture], numbers
 
-def _merged(
-    edges: WindowEdges, rows: Rows, picked: NDArray[np.intp], start_ns: int, bucket_ns: int, colours: Palette
-) -> tuple[list[dict[str, Any]], int]:
-    """Short activities by lane and bucket of time, each bar in the colour of what took most of it."""
-    bucket = (edges.src_ns[picked] - start_ns) // bucket_ns
-    lengths = (edges.dst_ns[picked] - edges.src_ns[picked]).tolist()
-    groups: dict[tuple[int, int], dict[int, list[int]]] = {}
-    for worker, place, code, length in zip(
-        edges.src[picked].tolist(), bucket.tolist(), edges.type[picked].tolist(), lengths, strict=True
-    ):
-        groups.setdefault((worker, place), {}).setdefault(code, []).append(length)
-    by_kind: dict[int, list[tuple[float, float, int, str]]] = {}
-    for (worker, place), kinds in groups.items():
-        code = max(kinds, key=lambda kind: sum(kinds[kind]))
-        total = sum(map(sum, kinds.values()))
-        count = sum(map(len, kinds.values()))
-        parts = [f"{words.activity(k)} {words.duration(sum(v))}" for k, v in kinds.items()]
-        text = f"<b>{count:,} short activities merged</b><br>{', '.join(parts)}"
-        by_kind.setdefault(code, []).append((place * bucket_ns / 1e6, total / 1e6, rows.place[worker], text))
-    traces = []
-    for code, bars in sorted(by_kind.items()):
-        traces.append(
+    def outline(self, critical: Picked) -> list[dict[str, Any]]:
+        """A band behind each run of critical segments, two pixels wider on all sides: their outline."""
+        edges, text = self.edges, self.colours.surface("text")
+        if not len(critical):
+            return []
+        runs = critical[np.lexsort((edges.src_ns[critical], edges.src[critical]))]
+        begin, end, worker = edges.src_ns[runs], edges.dst_ns[runs], edges.src[runs]
+        starts = np.append(True, (worker[1:] != worker[:-1]) | (begin[1:] > end[:-1]))
+        first, last = np.flatnonzero(starts), np.append(np.flatnonzero(starts)[1:], len(runs)) - 1
+        return [
             {
-                "type": "bar", "orientation": "h", "name": f"{words.activity(code)}, merged", "width": 0.72,
-                "base": [b[0] for b in bars], "x": [b[1] for b in bars], "y": [b[2] for b in bars],
-                "customdata": [-1] * len(bars), "hovertext": [b[3] for b in bars],
-                "hovertemplate": "%{hovertext}<extra></extra>", "marker": _paint(code, False, colours),
+                "type": "bar", "orientation": "h", "hoverinfo": "skip",
+                "base": self._ms(begin[first]), "x": _ms(end[last] - begin[first]),
+                "y": self.rows.of(worker[first]).tolist(),
+                "width": min(1.0, (self.lane_px - self.gap_px + 4) / self.lane_px),
+                "marker": {"color": text, "line": {"width": 2 if self.gap_px else 1, "color": text}},
             }
-        )  # fmt: skip
-    return traces, len(groups)
+        ]  # fmt: skip
+
+    def bars(self, picked: Picked, on_path: bool) -> list[dict[str, Any]]:
+        """A trace a type."""
+        return [
+            {
+                "type": "bar", "orientation": "h", "name": self._name(code, on_path), **self._place(chosen),
+                "width": max(0.6, (self.lane_px - self.gap_px) / self.lane_px),
+                "customdata": chosen.tolist(),
+                "hovertext": self._labels(chosen),
+                "hovertemplate": "%{hovertext}<extra></extra>",
+                "marker": self._paint(code, on_path),
+            }
+            for code, chosen in self._by_type(picked)
+        ]  # fmt: skip
+
+    def lines(self, picked: Picked, on_path: bool) -> list[dict[str, Any]]:
+        """Messages as lines, a path a type: as a trace each would be an element of its own."""
+        edges, row = self.edges, self.rows.of
+        shapes = []
+        for code, chosen in self._by_type(picked):
+            sent = zip(self._ms(edges.src_ns[chosen]), row(edges.src[chosen]).tolist(), strict=True)
+            received = zip(self._ms(edges.dst_ns[chosen]), row(edges.dst[chosen]).tolist(), strict=True)
+            path = "".join(
+                f"M{x},{y}L{to_x},{to_y}" for (x, y), (to_x, to_y) in zip(sent, received, strict=True)
+            )
+            line = {"width": 2.5 if on_path else 1.2, "color": self.colours.activity(code)}
+            opacity = 1.0 if on_path else PALE
+            shapes.append(
+                {"type": "path", "path": path, "xref": "x", "yref": "y", "line": line, "opacity": opacity}
+            )
+        return shapes
+
+    def points(self, picked: Picked, on_path: bool) -> list[dict[str, Any]]:
+        """The points of the messages' arrows, where they arrived: there they can be hovered and chosen."""
+        return [self._points(code, chosen, on_path) for code, chosen in self._by_type(picked)]
+
+    def _points(self, code: int, picked: Picked, on_path: bool) -> dict[str, Any]:
+        edges, row = self.edges, self.rows.of
+        downward = row(edges.dst[picked]) > row(edges.src[picked])
+        return {
+            "type": "scatter",
+            "mode": "markers",
+            "name": self._name(code, on_path),
+            "x": self._ms(edges.dst_ns[picked]),
+            "y": row(edges.dst[picked]).tolist(),
+            "customdata": picked.tolist(),
+            "meta": {"sent": self._ms(edges.src_ns[picked]), "sender": row(edges.src[picked]).tolist()},
+            "hovertext": self._labels(picked),
+            "hovertemplate": "%{hovertext}<extra></extra>",
+            "opacity": 1.0 if on_path else 0.5,
+            "marker": {
+                "symbol": np.where(downward, "triangle-down", "triangle-up").tolist(),
+                "size": 9 if self.gap_px > 1 else 6,
+                "color": self.colours.activity(code),
+                "line": {"width": 1 if on_path else 0, "color": self.colours.surface("text")},
+            },
+        }
+
+    def _by_type(self, picked: Picked) -> list[tuple[int, Picked]]:
+        kinds = self.edges.type[picked]
+        return [(code, picked[kinds == code]) for code in np.unique(kinds).tolist()]
+
+    def _name(self, code: int, on_path: bool) -> str:
+        return f"{words.activity(code)}{', critical path' if on_path else ''}"
+
+    def _place(self, picked: Picked) -> dict[str, Any]:
+        edges = self.edges
+        return {
+            "base": self._ms(edges.src_ns[picked]),
+            "x": _ms(edges.dst_ns[picked] - edges.src_ns[picked]),
+            "y": self.rows.of(edges.src[picked]).tolist(),
+        }
+
+    def _ms(self, at_ns: NDArray[np.int64]) -> list[float]:
+        return _ms(at_ns - self.start_ns)
+
+    def _paint(self, code: int, on_path: bool) -> dict[str, Any]:
+        paint: dict[str, Any] = {"color": self.colours.activity(code), "opacity": 1.0 if on_path else PALE}
+        if code == ActivityType.WAITING:
+            card = self.colours.surface("card")
+            paint["pattern"] = {"shape": "/", "size": 6, "solidity": 0.35, "fgcolor": card}
+        return paint
+
+    def _labels(self, picked: Picked) -> list[str]:
+        """What hovering each edge says."""
+        edges = self.edges
+        columns = (
+            getattr(edges, name)[picked].tolist()
+            for name in ("type", "operator", "src", "dst", "cp", "on_path")
+        )
+        lengths = (edges.dst_ns[picked] - edges.src_ns[picked]).tolist()
+        return [self._label(*row) for row in zip(*columns, lengths, strict=True)]
+
+    def _label(
+        self, code: int, operator: int, src: int, dst: int, cp: float, on_path: bool, length_ns: int
+    ) -> str:
+        kind, name = words.activity(code), self.names.operators.get(operator, "")
+        head = f"<b>{name}</b> · {kind}" if name else f"<b>{kind}</b>"
+        who = self.names.worker(src) if src == dst else f"{self.names.worker(src)} → {self.names.worker(dst)}"
+        path = "on the critical path" if on_path else "not on it"
+        return f"{head}<br>{words.duration(length_ns)} · CP {words.percent(cp)} · {path}<br>{who}"
 
 
-def _arrows(
-    edges: WindowEdges, rows: Rows, message: Mask, start_ns: int, label: _Label, colours: Palette
-) -> tuple[list[dict[str, Any]], str]:
-    critical = np.flatnonzero(message & edges.on_path)
-    others = np.flatnonzero(message & ~edges.on_path)
-    note = ""
-    if len(others) > MAX_MESSAGES:
-        lengths = edges.dst_ns[others] - edges.src_ns[others]
-        note = f"the {len(others) - MAX_MESSAGES:,} shortest messages off the critical path are left out"
-        others = others[np.argsort(-lengths, kind="stable")[:MAX_MESSAGES]]
-    traces = []
-    for chosen, on_path in ((others, False), (critical, True)):
-        for code in np.unique(edges.type[chosen]).tolist():
-            picked = chosen[edges.type[chosen] == code]
-            traces.append(_arrow(edges, rows, picked, code, on_path, start_ns, label, colours))
-    return traces, note
+def _ms(lengths_ns: NDArray[np.int64]) -> list[float]:
+    lengths_ms: list[float] = np.round(lengths_ns / 1e6, 6).tolist()
+    return lengths_ms
 
 
-def _arrow(
-    edges: WindowEdges, rows: Rows, picked: NDArray[np.intp], code: int, on_path: bool, start_ns: int,
-    label: _Label, colours: Palette,
-) -> dict[str, Any]:  # fmt: skip
-    sent, received = _ms(edges.src_ns[picked] - start_ns), _ms(edges.dst_ns[picked] - start_ns)
-    x: list[float | None] = []
-    y: list[int | None] = []
-    texts: list[str] = []
-    ids: list[int] = []
-    for i, first, last in zip(picked.tolist(), sent, received, strict=True):
-        x += [first, last, None]
-        y += [rows.place[int(edges.src[i])], rows.place[int(edges.dst[i])], None]
-        text = label(i)
-        texts += [text, text, ""]
-        ids += [i, i, -1]
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": f"{words.activity(code)}{', critical path' if on_path else ''}",
-        "x": x,
-        "y": y,
-        "customdata": ids,
-        "hovertext": texts,
-        "hovertemplate": "%{hovertext}<extra></extra>",
-        "opacity": 1.0 if on_path else 0.35,
-        "line": {"width": 2.5 if on_path else 1.2, "color": colours.activity(code)},
-        "marker": {
-            "symbol": "arrow", "angleref": "previous", "size": [4, 11, 0] * len(picked),
-            "color": colours.activity(code),
-            "line": {"width": 1 if on_path else 0, "color": colours.surface("text")},
-        },
-    }  # fmt: skip
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
 
 
-def _ms(values_ns: Sequence[int] | NDArray[np.int64]) -> list[float]:
-    return [round(float(value) / 1e6, 6) for value in values_ns]
+def _rgba(colour: str, opacity: float) -> png.Shade:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return red, green, blue, round(opacity * 255)

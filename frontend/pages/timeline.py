@@ -1,29 +1,38 @@
-"""One window's timeline: what every worker did, which part of it was critical, and the windows around it."""
+"""One window's timeline: what every worker did, which part of it was critical, and the windows around it.
+
+Two callbacks answer at the same time: ``refresh`` here draws the strip of windows, ``lanes.draw`` the window
+itself. Each follows its own part of the address, so that zooming asks for nothing but the lanes.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, Patch, State, ctx, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from analytics.model import edges as edge_bytes
-from analytics.model.results import WindowEdges
 from frontend import freshness, palette, words
-from frontend.components import panel, segment, states
-from frontend.figures import lanes, rows, strip
-from frontend.request import actor
+from frontend.components import panel
+from frontend.figures import strip
+from frontend.pages import lanes
+from frontend.pages.lanes import job_at
 from frontend.state import View
-from webapp.analysis import selectors, timelines
-from webapp.analysis.models import Timeline, TimelineState
+from webapp.analysis import selectors
 from webapp.jobs.models import Job
 
 NEIGHBOURS = 60
-POLL_MS = 400
+POLL_MS = 250
 STRIP_PX = 96
 WAIT_PX = 320
-LANES_CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": "reset", "scrollZoom": True}
+STORES = (
+    "window-asked",
+    "lanes-asked",
+    "lanes-drawn",
+    "lanes-figure",
+    "lanes-path",
+    "ask-again",
+    "window-chosen",
+)
 
 
 def layout() -> Any:
@@ -32,8 +41,7 @@ def layout() -> Any:
         className="timeline",
         children=[
             dcc.Interval(id="poll", interval=POLL_MS, disabled=True),
-            dcc.Store(id="lanes-drawn"),
-            dcc.Store(id="window-chosen"),
+            *[dcc.Store(id=name) for name in STORES],
             panel.panel("strip", "Which window?", height_px=STRIP_PX, listed=False, extra=_window_buttons()),
             html.Div(id="timeline-message"),
             html.Div(
@@ -45,8 +53,11 @@ def layout() -> Any:
                         "Who did what, and what was critical?",
                         height_px=WAIT_PX,
                         listed=False,
-                        extra=_lane_choice(),
-                        config=LANES_CONFIG,
+                        extra=_zoom_buttons(),
+                        above=[_lane_choices(), html.Div(id="minimap", className="minimap")],
+                        chart=html.Div(
+                            id="chart-lanes", style={"height": WAIT_PX}
+                        ),  # assets/5_timeline.js draws
                     ),
                     html.Aside(
                         className="card side",
@@ -63,17 +74,18 @@ def _button(label: str, act: str, title: str) -> Any:
     return html.Button(label, className="tool", title=title, id=f"go-{act}", **{"data-act": act})
 
 
+def _setting(label: str, changes: dict[str, str | None], title: str = "", **more: Any) -> Any:
+    return html.Button(label, className="tool", title=title, **{"data-set": json.dumps(changes)}, **more)
+
+
 def _window_buttons() -> Any:
-    newest = html.Button(
-        "Newest",
-        className="tool",
-        id="go-newest",
-        **{"data-set": json.dumps({"window": None, "segment": None})},
-    )
     steps = [
         _button("‹ Earlier", "window-previous", "Window before ( [ )"),
         _button("Later ›", "window-next", "Window after ( ] )"),
     ]
+    newest = _setting(
+        "Newest", {"window": None, "segment": None, "zoom": None}, "Newest window", id="go-newest"
+    )
     return html.Div([*steps, newest], className="tools")
 
 
@@ -84,85 +96,71 @@ def _segment_buttons() -> Any:
     ]
 
 
-def _lane_choice() -> Any:
-    return html.Button(
-        "All workers",
-        id="lanes-all",
-        className="tool",
-        hidden=True,
-        **{"data-set": json.dumps({"lanes": "all"})},
+def _zoom_buttons() -> Any:
+    return html.Div(
+        className="tools",
+        children=[
+            _button("−", "zoom-out", "Zoom out ( - )"),
+            _button("+", "zoom-in", "Zoom in ( + )"),
+            _setting("Whole window", {"zoom": None}, "Show the whole window ( 0, or double click )", id="go-whole"),
+        ],
+    )  # fmt: skip
+
+
+def _lane_choices() -> Any:
+    """Which lanes, in what order; each choice stands in the address."""
+    pairs = [
+        ("Order of the lanes", "order", ("By host", None), ("By CP", "cp")),
+        ("Which lanes", "only", ("All workers", None), ("Critical only", "critical")),
+        ("How many lanes", "lanes", ("At most 40", None), ("All, thin", "all")),
+    ]
+    find = html.Label(
+        [
+            html.Span("Show workers whose name, or host's name, contains", className="unseen"),
+            dcc.Input(id="find-lanes", type="search", placeholder="Worker or host", autoComplete="off"),
+        ]
     )
+    groups = [
+        html.Div(
+            [_setting(label, {key: value}, id=f"{key}-{value or 'default'}") for label, value in options],
+            className="choice",
+            role="group",
+            **{"aria-label": what},
+        )
+        for what, key, *options in pairs
+    ]
+    return html.Div([find, *groups], className="lane-choices")
 
 
 def register(app: Dash) -> None:
     """Callbacks of the tab."""
+    app.clientside_callback(
+        ClientsideFunction("weir", "asked"),
+        Output("window-asked", "data"), Output("lanes-asked", "data"),
+        Input("url", "search"), State("window-asked", "data"), State("lanes-asked", "data"),
+    )  # fmt: skip
     app.callback(
         Output("chart-strip", "figure"), Output("under-strip", "children"), Output("frame-strip", "aria-label"),
-        Output("wait-strip", "hidden"), Output("window-chosen", "data"), Output("poll", "disabled"),
-        Output("timeline-message", "children"), Output("timeline-body", "hidden"), Output("lanes-drawn", "data"),
-        Output("lanes-all", "hidden"),
-        Output("chart-lanes", "figure"), Output("chart-lanes", "style"), Output("frame-lanes", "style"),
-        Output("under-lanes", "children"), Output("frame-lanes", "aria-label"), Output("wait-lanes", "hidden"),
-        Input("url", "search"), Input("tick", "n_intervals"), Input("poll", "n_intervals"),
-        Input("screen", "data"), State("url", "pathname"), State("lanes-drawn", "data"),
+        Output("wait-strip", "hidden"),
+        Input("window-asked", "data"), Input("tick", "n_intervals"), Input("screen", "data"),
+        State("url", "search"), State("url", "pathname"),
+        prevent_initial_call=True,
     )(refresh)  # fmt: skip
-    app.callback(
-        Output("side", "children"), Output("chart-lanes", "figure", allow_duplicate=True),
-        Input("url", "search"), Input("lanes-drawn", "data"), State("url", "pathname"),
-        prevent_initial_call=True,
-    )(select)  # fmt: skip
-    app.callback(
-        Output("poll", "disabled", allow_duplicate=True),
-        Input("timeline-retry", "n_clicks"), State("url", "search"), State("url", "pathname"),
-        prevent_initial_call=True,
-    )(retry)  # fmt: skip
-    for function, chart in (("lanes", "chart-lanes"), ("strip", "chart-strip")):
-        app.clientside_callback(ClientsideFunction("weir", function), Input(chart, "clickData"))
+    app.clientside_callback(ClientsideFunction("weir", "strip"), Input("chart-strip", "clickData"))
     app.clientside_callback(ClientsideFunction("weir", "chosen"), Input("window-chosen", "data"))
+    lanes.register(app)
 
 
-def _job(path: str) -> Job:
-    job = selectors.job(actor(), int(re.findall(r"\d+", path)[0]))
-    if job is None:
-        raise LookupError(f"no job at {path}")
-    return job
-
-
-def refresh(query: str, _tick: int, _poll: int, screen: str, path: str, drawn: str | None) -> list[Any]:
-    """Strip of windows and lanes of the chosen one; lanes only when they would look different."""
+def refresh(_asked: str, _tick: int, screen: str, query: str, path: str) -> list[Any]:
+    """The head of the page, and the strip of windows."""
     from frontend.pages.job import draw_head
 
-    view, job = View.parse(query or ""), _job(path)
-    if ctx.triggered_id != "poll":  # a poll asks for the lanes only
-        draw_head(selectors.limits(job, *view.span(freshness.now_ns())), view)
+    view, job = View.parse(query or ""), job_at(path)
+    draw_head(selectors.limits(job, *view.span(freshness.now_ns())), view)
     chosen = selectors.nearest_window_ns(job, view.window_ns)
     if chosen is None:
-        nothing = states.empty("No window yet", "A timeline appears with the job's first analysed window.")
-        return [
-            no_update,
-            "No window yet",
-            "No window yet.",
-            False,
-            None,
-            True,
-            nothing,
-            True,
-            *[no_update] * 8,
-        ]
-    narrow = screen == "narrow"
-    head = _strip(job, chosen, view, narrow)
-    row = timelines.timeline(job, chosen)
-    if row is None or row.state == TimelineState.FAILED:
-        why = row.error if row else "the window was analysed again"
-        return [*head, True, _failed(why), True, None, True, *[no_update] * 6]
-    if row.state == TimelineState.QUEUED:
-        at = f"{view.time(chosen):%H:%M:%S.%f}"[:-3]
-        waiting = f"Computing the timeline of {at} {view.zone_label} …"
-        return [*head, False, None, False, None, True, *[no_update] * 3, waiting, waiting, False]
-    key = f"{row.pk} {row.run_id} {chosen} {view.theme} {view.zone_label} {view.all_lanes} {narrow}"
-    if key == drawn:
-        return [*head, True, None, False, *[no_update] * 8]
-    return [*head, True, None, False, key, *_lanes(job, row, view, narrow)]
+        return [no_update, "No window yet", "No window yet.", False]
+    return _strip(job, chosen, view, screen == "narrow")
 
 
 def _strip(job: Job, chosen: int, view: View, narrow: bool) -> list[Any]:
@@ -177,72 +175,4 @@ def _strip(job: Job, chosen: int, view: View, narrow: bool) -> list[Any]:
     length = words.duration(job.window_ns)
     under = f"{at} {view.zone_label}, {length} long · {found} · bars: CP of each window's top activity"
     drawn = strip.figure(windows, chosen, job.window_ns, view, palette.of(view.theme), narrow)
-    return [drawn, under, f"Window {at}: {found}.", True, str(chosen)]
-
-
-def _failed(why: str) -> Any:
-    return html.Div(
-        className="state",
-        role="alert",
-        children=[
-            html.H2("The timeline could not be computed"),
-            html.P(why),
-            html.Button("Try again", id="timeline-retry", className="primary"),
-        ],
-    )
-
-
-def retry(clicks: int | None, query: str, path: str) -> Any:
-    """Ask again for a timeline that failed."""
-    job, view = _job(path), View.parse(query or "")
-    chosen = selectors.nearest_window_ns(job, view.window_ns)
-    if not clicks or chosen is None:
-        return no_update
-    timelines.retry(job, chosen)
-    return False
-
-
-def _names(job: Job) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
-    workers = selectors.workers(job)
-    return {w.number: w.name for w in workers}, {w.number: w.host for w in workers}, selectors.operators(job)
-
-
-def _edges(row: Timeline) -> WindowEdges:
-    return edge_bytes.decode(bytes(row.payload or b""))
-
-
-def _lanes(job: Job, row: Timeline, view: View, narrow: bool) -> list[Any]:
-    edges = _edges(row)
-    names, hosts, operators = _names(job)
-    arranged = rows.arrange(edges, names, hosts, view.all_lanes, 13 if narrow else 19)
-    span = row.start_ns, row.start_ns + job.window_ns
-    drawn = lanes.figure(edges, arranged, operators, span, palette.of(view.theme), narrow)
-    segments = int((edges.src == edges.dst).sum())
-    messages = len(edges.src) - segments
-    under = f"{words.count(segments, 'segment')}, {words.count(messages, 'message')} · outlined: the critical path"
-    if drawn.left_out:
-        under += f" · {drawn.left_out}"
-    path = int(edges.on_path.sum())
-    spoken = f"Timeline of {len(arranged.place)} workers, {under}: {words.count(path, 'segment')}."
-    height = {"height": drawn.height_px}
-    return [not arranged.left_out, drawn.figure, height, height, under, spoken, True]
-
-
-def select(query: str, drawn: str | None, path: str) -> tuple[Any, Any]:
-    """The side panel, and the frame around the selected segment."""
-    if drawn is None:
-        return [], no_update
-    view, job = View.parse(query or ""), _job(path)
-    chosen = selectors.nearest_window_ns(job, view.window_ns)
-    row = timelines.timeline(job, chosen) if chosen is not None else None
-    if row is None or row.state != TimelineState.READY:
-        return [], no_update
-    edges = _edges(row)
-    names, hosts, operators = _names(job)
-    picked = view.segment if view.segment is not None and 0 <= view.segment < len(edges.src) else None
-    arranged = rows.arrange(edges, names, hosts, view.all_lanes)
-    figure = Patch()
-    figure["data"][0] = lanes.selection(edges, arranged, picked, row.start_ns, palette.of(view.theme))
-    if picked is None:
-        return segment.path(edges), figure
-    return segment.details(edges, picked, names, hosts, operators, row.start_ns, view), figure
+    return [drawn, under, f"Window {at}: {found}.", True]

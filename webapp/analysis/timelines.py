@@ -2,35 +2,73 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from threading import Lock
+
 from django.db import transaction
 from django.utils import timezone
 
+from analytics.model import edges as edge_bytes
+from webapp.analysis import edge_index
+from webapp.analysis.edge_index import EdgeIndex
 from webapp.analysis.models import Timeline, TimelineState, Window
 from webapp.jobs.models import Job
 from webapp.queue import enqueue
 
 TASK = "workers.tasks.timeline.compute"
+LOST_AFTER_S = 30
+KEPT_EDGES = 2_000_000
+"""How many decoded edges a process keeps, about 80 bytes each: what a page zooms into is decoded once."""
+
+_decoded: OrderedDict[tuple[int, int], EdgeIndex] = OrderedDict()
+_decoding = Lock()
 
 
 def timeline(job: Job, start_ns: int) -> Timeline | None:
-    """The timeline of the window that starts there; asked for now if it is missing or outdated.
+    """The timeline of the window that starts there, without its edges; asked for now if it is missing or outdated.
 
     None if the window has no result. A queued one comes back with state ``queued``: ask again shortly.
     """
-    window = Window.objects.filter(job=job, start_ns=start_ns).first()
-    if window is None:
+    run_id = Window.objects.filter(job=job, start_ns=start_ns).values_list("run_id", flat=True).first()
+    if run_id is None:
         return None
+    rows = Timeline.objects.filter(job=job, start_ns=start_ns).defer("payload")
+    row = rows.first()
+    if row is not None and not _must_be_asked_for(row, run_id):
+        return row
     with transaction.atomic():
-        row, created = Timeline.objects.select_for_update().get_or_create(
-            job=job, start_ns=start_ns, defaults={"run_id": window.run_id}
-        )
-        stale = row.run_id != window.run_id
-        lost = row.state == TimelineState.QUEUED and (timezone.now() - row.requested_at).total_seconds() > 30
-        if created or stale or lost:
-            row.run_id, row.state, row.error = window.run_id, TimelineState.QUEUED, ""
-            row.save()
-            transaction.on_commit(lambda: enqueue(TASK, row.pk, queue="interactive"))
-    return row
+        _, created = Timeline.objects.get_or_create(job=job, start_ns=start_ns, defaults={"run_id": run_id})
+        locked = rows.select_for_update().get()
+        if created or _must_be_asked_for(locked, run_id):
+            locked.run_id, locked.state, locked.error = run_id, TimelineState.QUEUED, ""
+            locked.save(update_fields=("run_id", "state", "error", "requested_at"))
+            transaction.on_commit(lambda: enqueue(TASK, locked.pk, queue="interactive"))
+    return locked
+
+
+def _must_be_asked_for(row: Timeline, run_id: int) -> bool:
+    waited_s = (timezone.now() - row.requested_at).total_seconds()
+    return row.run_id != run_id or (row.state == TimelineState.QUEUED and waited_s > LOST_AFTER_S)
+
+
+def opened(row: Timeline) -> EdgeIndex:
+    """The edges of a timeline that is ready, in order; kept, since a page looks at them again and again.
+
+    Raises ``LookupError`` if it is not ready any more.
+    """
+    key = (row.pk, row.run_id)
+    with _decoding:  # of several requests for a window only the first decodes it
+        found = _decoded.get(key)
+        if found is None:
+            ready = Timeline.objects.filter(pk=row.pk, run_id=row.run_id, state=TimelineState.READY)
+            payload = ready.values_list("payload", flat=True).first()
+            if payload is None:
+                raise LookupError("the timeline was outdated meanwhile")
+            found = _decoded[key] = edge_index.index(edge_bytes.decode(payload))
+        _decoded.move_to_end(key)
+        while len(_decoded) > 1 and sum(len(kept.edges.src) for kept in _decoded.values()) > KEPT_EDGES:
+            _decoded.popitem(last=False)
+    return found
 
 
 def store(timeline_id: int, run_id: int, payload: bytes) -> None:

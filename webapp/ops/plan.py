@@ -14,6 +14,8 @@ from webapp.ops.embedded.watchdog import CHECKOUT
 
 PYTHON = sys.executable
 DEFAULT_PORT = 8000
+DEFAULT_OTLP_PORT = 4317
+"""Where OpenTelemetry's exporters send to unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class RunSettings:
     database_url: str
     redis_url: str
     spark_remote: str
+    otlp_port: int = DEFAULT_OTLP_PORT
 
     @property
     def address(self) -> str:
@@ -45,17 +48,22 @@ class RunSettings:
 
 def read_settings(environment: Mapping[str, str]) -> RunSettings:
     """The settings, or a ``StartError`` that names the wrong variable."""
-    port = environment.get("WEIR_PORT") or str(DEFAULT_PORT)
-    if not port.isdigit() or not 1 <= int(port) <= 65535:
-        raise StartError(f"WEIR_PORT is {port!r}, expected a port number such as {DEFAULT_PORT}.")
     return RunSettings(
         home=Path(os.path.realpath(environment.get("WEIR_HOME") or CHECKOUT / ".weir")),
-        port=int(port),
+        port=_port(environment, "WEIR_PORT", DEFAULT_PORT),
         demo=environment.get("WEIR_DEMO", "1").lower() not in ("0", "false", "no", "off"),
         database_url=environment.get("DATABASE_URL", ""),
         redis_url=environment.get("REDIS_URL", ""),
         spark_remote=environment.get("SPARK_REMOTE", ""),
+        otlp_port=_port(environment, "WEIR_OTLP_PORT", DEFAULT_OTLP_PORT),
     )
+
+
+def _port(environment: Mapping[str, str], name: str, default: int) -> int:
+    port = environment.get(name) or str(default)
+    if not port.isdigit() or not 1 <= int(port) <= 65535:
+        raise StartError(f"{name} is {port!r}, expected a port number such as {default}.")
+    return int(port)
 
 
 def needs_java(settings: RunSettings) -> bool:
@@ -80,7 +88,8 @@ def preparations(settings: RunSettings) -> list[tuple[str, ChildSpec]]:
 def children(settings: RunSettings) -> list[ChildSpec]:
     """The children, in the order they are started."""
     specs = [
-        ChildSpec("web", _gunicorn(settings)),
+        ChildSpec("web", web(settings)),
+        ChildSpec("otlp", _manage("otlp_grpc", "--port", str(settings.otlp_port)).command),
         ChildSpec(
             "worker",
             # Threads: one process keeps the open logs and the compiled kernel for all its tasks.
@@ -104,7 +113,8 @@ def _manage(*arguments: str) -> ChildSpec:
     return ChildSpec("setup", (PYTHON, str(CHECKOUT / "manage.py"), *arguments))
 
 
-def _gunicorn(settings: RunSettings) -> tuple[str, ...]:
+def web(settings: RunSettings) -> tuple[str, ...]:
+    """The command of the web server."""
     return (
         PYTHON, "-m", "gunicorn", "webapp.wsgi", "--bind", f"127.0.0.1:{settings.port}",
         "--workers", "1", "--threads", "8", "--timeout", "120", "--graceful-timeout", "5",
