@@ -280,11 +280,14 @@ class _Pen:
         return _ms(at_ns - self.start_ns)
 
     def _paint(self, code: int, on_path: bool) -> dict[str, Any]:
-        paint: dict[str, Any] = {"color": self.colours.activity(code), "opacity": 1.0 if on_path else PALE}
-        if code == ActivityType.WAITING:
-            card = self.colours.surface("card")
-            paint["pattern"] = {"shape": "/", "size": 6, "solidity": 0.35, "fgcolor": card}
-        return paint
+        colour = self.colours.activity(code)
+        if code == ActivityType.WAITING:  # never critical
+            grid = self.colours.surface("grid")
+            return {
+                "color": colour,
+                "pattern": {"shape": "/", "size": 6, "solidity": 0.25, "fgcolor": colour, "bgcolor": grid},
+            }
+        return {"color": colour, "opacity": 1.0 if on_path else PALE}
 
     def _labels(self, picked: Picked) -> list[str]:
         """What hovering each edge says."""

@@ -43,7 +43,8 @@ def figure(
                         "width": [2 if start == chosen_ns else 0 for start, _, _, _ in windows], "color": text,
                     },
                     "pattern": {
-                        "shape": ["" if ok else "/" for ok in good], "fgcolor": colours.surface("card"), "size": 5,
+                        "shape": ["" if ok else "/" for ok in good], "size": 5,
+                        "fgcolor": colours.surface("card"), "bgcolor": muted,
                     },
                 },
             }
