@@ -124,6 +124,16 @@ SPECTACULAR_SETTINGS = {
 # What a token may do in a second, and at once after a rest.
 WEIR_RATE_PER_S = integer("WEIR_RATE_PER_S", 200)
 WEIR_RATE_BURST = integer("WEIR_RATE_BURST", 1_000)
+# Of one delivery, as it comes and once it is unpacked.
+WEIR_MAX_BODY_BYTES = integer("WEIR_MAX_BODY_BYTES", 16 << 20)
+WEIR_MAX_UNPACKED_BYTES = integer("WEIR_MAX_UNPACKED_BYTES", 64 << 20)
+WEIR_MAX_SERIES_PER_JOB = integer("WEIR_MAX_SERIES_PER_JOB", 20_000)
+WEIR_MAX_NAMES_PER_JOB = integer("WEIR_MAX_NAMES_PER_JOB", 20_000)
+WEIR_MAX_JOBS = integer("WEIR_MAX_JOBS", 10_000)
+# How long each class of data is kept (webapp.ops.retention).
+WEIR_KEEP_RAW_DAYS = integer("WEIR_KEEP_RAW_DAYS", 14)
+WEIR_KEEP_ROLLUPS_DAYS = integer("WEIR_KEEP_ROLLUPS_DAYS", 400)
+WEIR_KEEP_RESULTS_DAYS = integer("WEIR_KEEP_RESULTS_DAYS", 90)
 
 CELERY_BROKER_URL = REDIS_URL
 WEIR_SPARK_WORKER_TIMEOUT_S = integer("WEIR_SPARK_WORKER_TIMEOUT_S", 30)

@@ -7,6 +7,7 @@ from webapp.accounts.views import SignIn, SignOut
 from webapp.api import problems
 from webapp.ops.health import healthz, readyz
 from webapp.ops.help import help_page
+from webapp.telemetry.ingest_api import OtlpMetrics, OtlpTraces
 
 urlpatterns = [
     path("healthz", healthz, name="healthz"),
@@ -17,6 +18,8 @@ urlpatterns = [
     path("help", help_page, name="help"),
     path("help/<path:name>", help_page, name="help-page"),
     path("api/v1/", include("webapp.api.urls")),
+    path("v1/traces", OtlpTraces.as_view()),
+    path("v1/metrics", OtlpMetrics.as_view()),
     re_path("^(?:api|v1)/", problems.nothing_here),
     path("", include("frontend.urls")),
 ]

@@ -17,6 +17,12 @@ def person(name: str = "ada") -> User:
     return found or User.objects.create_user(name, password="correct horse battery")
 
 
+def superuser(name: str = "root") -> User:
+    """A person who may do everything."""
+    found = User.objects.filter(username=name).first()
+    return found or User.objects.create_superuser(name, password="correct horse battery")
+
+
 def secret(*scopes: Scope, jobs: tuple[str, ...] = (), owner: str = "ada") -> str:
     """The secret of a new token."""
     return create_token(person(owner), "test", scopes, jobs=jobs)[1]

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from webapp.accounts.models import Scope, Token, User
+from webapp.audit.services import Entry, record
 
 PREFIX_CHARS = 12
 USE_NOTED_EVERY = timedelta(minutes=1)
@@ -47,10 +49,12 @@ def create_token(
     if Token.objects.filter(_live(), owner=actor).count() >= MAX_TOKENS:
         raise PermissionDenied(f"you have {MAX_TOKENS} tokens already: revoke some first")
     secret = f"weir_{secrets.token_urlsafe(32)}"
-    token = Token.objects.create(
-        owner=actor, name=name, prefix=secret[:PREFIX_CHARS], digest=_digest(secret), scopes=wanted,
-        jobs=sorted(set(jobs)), expires_at=expires_at,
-    )  # fmt: skip
+    with transaction.atomic():
+        token = Token.objects.create(
+            owner=actor, name=name, prefix=secret[:PREFIX_CHARS], digest=_digest(secret), scopes=wanted,
+            jobs=sorted(set(jobs)), expires_at=expires_at,
+        )  # fmt: skip
+        record(_entry(actor, "token.create", token))
     return token, secret
 
 
@@ -62,8 +66,13 @@ def revoke_token(actor: User, token_id: int) -> Token:
     Token.DoesNotExist
         If the actor has no such token.
     """
-    Token.objects.filter(pk=token_id, owner=actor, revoked_at=None).update(revoked_at=timezone.now())
-    return Token.objects.get(pk=token_id, owner=actor)
+    with transaction.atomic():
+        token = Token.objects.select_for_update().get(pk=token_id, owner=actor)
+        if token.revoked_at is None:
+            token.revoked_at = timezone.now()
+            token.save(update_fields=["revoked_at"])
+            record(_entry(actor, "token.revoke", token))
+    return token
 
 
 def token_of(secret: str) -> Token:
@@ -87,6 +96,11 @@ def token_of(secret: str) -> Token:
     if token.last_used_at is None or token.last_used_at < now - USE_NOTED_EVERY:
         Token.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
+
+
+def _entry(actor: User, action: str, token: Token) -> Entry:
+    detail = {"name": token.name, "prefix": token.prefix, "scopes": token.scopes, "jobs": token.jobs}
+    return Entry(actor, action, "token", token.pk, detail=detail)
 
 
 def _digest(secret: str) -> bytes:

@@ -33,11 +33,18 @@ class ProblemError(Exception):
     """Ends a request with this problem."""
 
     def __init__(
-        self, status: int, code: str, detail: str, *, retry_after_s: float | None = None, **more: Any
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        retry_after_s: float | None = None,
+        headers: dict[str, str] | None = None,
+        **more: Any,
     ) -> None:
         super().__init__(detail)
         self.status, self.code, self.detail, self.more = status, code, detail, more
-        self.retry_after_s = retry_after_s
+        self.retry_after_s, self.headers = retry_after_s, headers or {}
 
 
 def problem(
@@ -65,9 +72,7 @@ def from_exception(error: Exception, context: dict[str, Any]) -> HttpResponse | 
 def _answer_to(error: Exception) -> HttpResponse | None:
     match error:
         case ProblemError():
-            return problem(
-                error.status, error.code, error.detail, retry_after_s=error.retry_after_s, **error.more
-            )
+            return _answer_to_problem(error)
         case exceptions.ValidationError():
             return problem(400, "invalid", "some fields are wrong", errors=_field_errors(error.detail))
         case ValidationError():
@@ -91,6 +96,13 @@ def _answer_to(error: Exception) -> HttpResponse | None:
                 retry_after_s=RETRY_AFTER_S,
             )  # fmt: skip
     return None
+
+
+def _answer_to_problem(error: ProblemError) -> HttpResponse:
+    answer = problem(error.status, error.code, error.detail, retry_after_s=error.retry_after_s, **error.more)
+    for name, value in error.headers.items():
+        answer[name] = value
+    return answer
 
 
 def is_passing(error: Exception) -> bool:

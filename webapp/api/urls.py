@@ -7,6 +7,8 @@ from webapp.analysis.api import WindowList
 from webapp.api.documents import openapi
 from webapp.api.problems import nothing_here
 from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
+from webapp.telemetry.api import PointList, RefusedList, SeriesList
+from webapp.telemetry.ingest_api import Activities, RemoteWrite
 from webapp.telemetry.uploads_api import UploadDetail, UploadList, UploadStore
 
 urlpatterns = [
@@ -22,5 +24,10 @@ urlpatterns = [
     path("uploads", UploadList.as_view()),
     path("uploads/<int:upload_id>", UploadDetail.as_view()),
     path("uploads/<int:upload_id>/store", UploadStore.as_view()),
+    path("jobs/<int:job_id>/series", SeriesList.as_view()),
+    path("jobs/<int:job_id>/series/<int:series_id>/points", PointList.as_view()),
+    path("refused", RefusedList.as_view()),
+    path("activities", Activities.as_view()),
+    path("write", RemoteWrite.as_view()),
     re_path("", nothing_here),
 ]

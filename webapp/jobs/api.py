@@ -153,7 +153,7 @@ class JobSettingsView(ApiView):
         if unknown:
             wrong = [{"field": name, "detail": "there is no such setting"} for name in unknown]
             raise ProblemError(400, "invalid", "some fields are wrong", errors=wrong)
-        return _settings_answer(change_settings(job, wanted.validated_data))
+        return _settings_answer(change_settings(actor_of(request), job, wanted.validated_data))
 
 
 def _settings(job: Job) -> dict[str, Any]:

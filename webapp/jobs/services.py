@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from django.core.exceptions import ValidationError
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import transaction
 
 from analytics.model import trace
 from analytics.model.trace import Int32
+from webapp.accounts.models import User
 from webapp.analysis.anew import analyse_anew
-from webapp.jobs.models import Engine, Job, Operator, Worker
-
-MAX_NAMES = 100_000
-"""Workers, or operators, of one job: above it the names are surely data, not names."""
-
+from webapp.audit.services import Entry, record, record_refused
+from webapp.jobs.models import Engine, Job, Operator, Role, Worker
+from webapp.jobs.policies import may
 
 SETTING_BOUNDS = {
     "window_ns": (1_000_000, 3_600_000_000_000),
@@ -43,16 +43,22 @@ def ensure_job(name: str, engine: Engine = Engine.OTHER, engine_job_id: str = ""
 
 
 @transaction.atomic
-def change_settings(job: Job, values: Mapping[str, int]) -> Job:
-    """Set some of ``SETTING_BOUNDS`` of a job. The caller has locked its row and checked who asks.
+def change_settings(actor: User, job: Job, values: Mapping[str, int]) -> Job:
+    """Set some of ``SETTING_BOUNDS`` of a job, whose row the caller has locked.
 
     Another lateness or horizon counts from now on; another window width has everything analysed again.
 
     Raises
     ------
+    PermissionDenied
+        Unless the actor is an operator of the job.
     ValidationError
         If a length is not within its bounds.
     """
+    entry = Entry(actor, "job.settings", "job", job.pk, job.pk, job.name, detail=dict(values))
+    if not may(actor, job, Role.OPERATOR):
+        record_refused(entry)
+        raise PermissionDenied("only an operator of the job changes its settings")
     wrong = {
         name: f"expected {low} to {high} ns"
         for name, (low, high) in SETTING_BOUNDS.items()
@@ -64,6 +70,7 @@ def change_settings(job: Job, values: Mapping[str, int]) -> Job:
     for name in SETTING_BOUNDS.keys() & values.keys():
         setattr(job, name, values[name])
     job.save(update_fields=list(SETTING_BOUNDS))
+    record(entry)
     if job.window_ns != width_before:
         analyse_anew(job)
     return job
@@ -121,5 +128,6 @@ def set_of(rows: Sequence[Worker]) -> list[Worker]:
 
 
 def _refuse_above_limit(job: Job, what: str, count: int) -> None:
-    if count > MAX_NAMES:
-        raise TooManyNamesError(f"job {job.name} has {count} {what}, more than {MAX_NAMES}")
+    most = settings.WEIR_MAX_NAMES_PER_JOB  # above it the names are surely data, not names
+    if count > most:
+        raise TooManyNamesError(f"job {job.name} would have {count} {what}, more than the {most} it may")

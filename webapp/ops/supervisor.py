@@ -152,6 +152,9 @@ class Supervisor:
         password = self._settings.home / "admin-password"
         self._console.line("\nWeir is ready.\n")
         self._console.line(f"    address   {self._settings.address}/")
+        self._console.line(
+            f"    OTLP      {self._settings.address}/v1/traces, gRPC 127.0.0.1:{self._settings.otlp_port}"
+        )
         if password.exists():
             self._console.line("    user      admin")
             self._console.line(

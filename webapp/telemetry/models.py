@@ -2,6 +2,7 @@
 
 from django.db import models
 
+from webapp.accounts.models import Token, User
 from webapp.jobs.models import Job
 from webapp.telemetry.uploads.models import Upload  # noqa: F401  (so that Django finds it)
 
@@ -48,14 +49,21 @@ class OpenHalves(models.Model):
 
 
 class Series(models.Model):
-    """A metric with its labels."""
+    """A metric with its labels. ``digest`` is of both (``metric_store.digest_of_series``), short enough to index.
+
+    ``kind`` is an ``analytics.model.samples.Kind``. ``ended_ns`` is when its sender last said that it ended.
+    """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="series")
     name = models.CharField(max_length=200)
     labels = models.JSONField(default=dict)
+    digest = models.BinaryField(max_length=16)
+    kind = models.CharField(max_length=10, default="unknown")
+    ended_ns = models.BigIntegerField(null=True)
 
     class Meta:
-        constraints = (models.UniqueConstraint(name="series_once", fields=("job", "name", "labels")),)
+        constraints = (models.UniqueConstraint(name="series_digest_once", fields=("job", "digest")),)
+        indexes = (models.Index(name="series_name", fields=("job", "name")),)  # charts ask by name
 
 
 class MetricSample(models.Model):
@@ -68,6 +76,66 @@ class MetricSample(models.Model):
 
     class Meta:
         db_table = "telemetry_metricsample"
+
+
+class Rollup(models.Model):
+    """What a series did in one minute or one hour that begins at ``at_ns``, in day partitions like the samples."""
+
+    pk = models.CompositePrimaryKey("series_id", "at_ns")
+    series = models.ForeignKey(Series, on_delete=models.DO_NOTHING, related_name="+")
+    at_ns = models.BigIntegerField()
+    minimum = models.FloatField()
+    maximum = models.FloatField()
+    total = models.FloatField()
+    count = models.IntegerField()
+    last = models.FloatField()
+
+    class Meta:
+        abstract = True
+
+
+class MinuteRollup(Rollup):
+    """One minute."""
+
+    class Meta:
+        db_table = "telemetry_minuterollup"
+
+
+class HourRollup(Rollup):
+    """One hour."""
+
+    class Meta:
+        db_table = "telemetry_hourrollup"
+
+
+class RollupDue(models.Model):
+    """An hour of a job that got samples and must be rolled up (again) from ``not_before`` on."""
+
+    job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="+")
+    hour_ns = models.BigIntegerField()
+    not_before = models.DateTimeField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="rollup_due_once", fields=("job", "hour_ns")),)
+        indexes = (models.Index(name="rollup_due", fields=("not_before",)),)  # the task's look
+
+
+class Refused(models.Model):
+    """Something that was sent and not stored: its first bytes and why, for whoever sent it to see."""
+
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    token = models.ForeignKey(Token, null=True, on_delete=models.SET_NULL, related_name="+")
+    token_name = models.CharField(max_length=120)
+    job_name = models.CharField(max_length=200, blank=True)
+    kind = models.CharField(max_length=40)
+    code = models.CharField(max_length=60)
+    reason = models.CharField(max_length=1000)
+    first_bytes = models.BinaryField()
+    size_bytes = models.BigIntegerField()
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        indexes = (models.Index(name="refused_recent", fields=("owner", "-id")),)  # the owner's list
 
 
 class Annotation(models.Model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -13,14 +13,13 @@ from django.utils import timezone
 from analytics.decode.halves import match_halves, message_rows, to_carry, unmatched_diagnostics
 from analytics.model.diagnostics import Diagnostic
 from analytics.model.metrics import Annotation as AnnotationValue
-from analytics.model.metrics import MetricSample as MetricValue
+from analytics.model.samples import MetricBatch
 from analytics.model.trace import NONE, HalfMessage, Records, TraceBatch
 from webapp.analysis.services import mark_for_settling, mark_pending
 from webapp.jobs.models import Job
 from webapp.jobs.services import number_names
-from webapp.ops.partitions import ensure_days
-from webapp.telemetry import plausible, reach, segment_store
-from webapp.telemetry.models import Annotation, Batch, MetricSample, OpenHalves, Series
+from webapp.telemetry import metric_store, plausible, reach, segment_store
+from webapp.telemetry.models import Annotation, Batch, OpenHalves
 
 LONGEST_SILENCE_NS = 86_400_000_000_000
 """After so long a silence of the whole job, its windows get no result: there is nothing to tell about them."""
@@ -30,6 +29,7 @@ LONGEST_SILENCE_NS = 86_400_000_000_000
 class Stored:
     """What became of a delivery. A duplicate stored nothing, since all of it is there already."""
 
+    job_id: int
     duplicate: bool
     record_count: int
     metric_count: int
@@ -53,7 +53,7 @@ def store_batch(job: Job, batch: TraceBatch, digest: bytes) -> Stored:
         job=job, digest=digest, defaults={"record_count": 0, "metric_count": len(batch.metrics)}
     )
     if not created:
-        return Stored(True, row.record_count, row.metric_count, ())
+        return _repeated(row)
     records, refused = plausible.split(batch.records, int(timezone.now().timestamp() * 1e9))
     batch = replace(batch, records=records, diagnostics=(*batch.diagnostics, *refused))
     records, halves = _numbered(job, batch)
@@ -64,12 +64,36 @@ def store_batch(job: Job, batch: TraceBatch, digest: bytes) -> Stored:
         _mark(job, records)
     job.last_received_at = timezone.now()
     job.save(update_fields=["first_ns", "last_ns", "last_received_at"])
-    _store_metrics(job, batch.metrics)
+    _, over = metric_store.put(job, metric_store.from_values(batch.metrics))
     _store_annotations(job, batch.annotations)
     row.record_count = len(records)
-    row.diagnostics = [asdict(item) for item in (*batch.diagnostics, *diagnostics)]
+    told = (*batch.diagnostics, *diagnostics, *over)
+    row.diagnostics = [asdict(item) for item in told]
     row.save(update_fields=["record_count", "diagnostics"])
-    return Stored(False, row.record_count, row.metric_count, (*batch.diagnostics, *diagnostics))
+    return Stored(job.pk, False, row.record_count, row.metric_count, told)
+
+
+@transaction.atomic
+def store_metrics(job: Job, batch: MetricBatch, digest: bytes) -> Stored:
+    """Store one decoded delivery that has nothing but metric samples."""
+    job = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
+    row, created = Batch.objects.get_or_create(
+        job=job, digest=digest, defaults={"record_count": 0, "metric_count": 0}
+    )
+    if not created:
+        return _repeated(row)
+    row.metric_count, over = metric_store.put(job, batch)
+    told = (*batch.diagnostics, *over)
+    row.diagnostics = [asdict(item) for item in told]
+    row.save(update_fields=["metric_count", "diagnostics"])
+    Job.objects.filter(pk=job.pk).update(last_received_at=timezone.now())
+    return Stored(job.pk, False, 0, row.metric_count, told)
+
+
+def _repeated(row: Batch) -> Stored:
+    """The answer of the first time."""
+    told = tuple(Diagnostic(**item) for item in row.diagnostics)
+    return Stored(row.job_id, True, row.record_count, row.metric_count, told)
 
 
 def _numbered(job: Job, batch: TraceBatch) -> tuple[Records, list[HalfMessage]]:
@@ -148,34 +172,6 @@ def _mark(job: Job, records: Records) -> None:
         mark_for_settling(job, from_ns, min(to_ns, max(final, job.last_ns or final)))
     job.first_ns = first if job.first_ns is None else min(job.first_ns, first)
     job.last_ns = final if job.last_ns is None else max(job.last_ns, final)
-
-
-def _store_metrics(job: Job, samples: Sequence[MetricValue]) -> None:
-    if not samples:
-        return
-    keys = {(sample.name, sample.labels) for sample in samples}
-    names = {name for name, _ in keys}
-    ids = _series_ids(job, names)
-    fresh = [
-        Series(job=job, name=name, labels=dict(labels)) for name, labels in keys if (name, labels) not in ids
-    ]
-    if fresh:
-        Series.objects.bulk_create(fresh, ignore_conflicts=True)
-        ids = _series_ids(job, names)
-    rows = {(ids[sample.name, sample.labels], sample.at_ns): sample.value for sample in samples}
-    ensure_days(MetricSample._meta.db_table, (at_ns for _, at_ns in rows))
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO telemetry_metricsample (series_id, at_ns, value) "
-            "SELECT * FROM unnest(%s::bigint[], %s::bigint[], %s::double precision[]) "
-            "ON CONFLICT (series_id, at_ns) DO UPDATE SET value = excluded.value",
-            [[key[0] for key in rows], [key[1] for key in rows], list(rows.values())],
-        )
-
-
-def _series_ids(job: Job, names: Iterable[str]) -> dict[tuple[str, tuple[tuple[str, str], ...]], int]:
-    rows = Series.objects.filter(job=job, name__in=list(names)).values_list("name", "labels", "id")
-    return {(name, tuple(sorted(labels.items()))): pk for name, labels, pk in rows}
 
 
 def _store_annotations(job: Job, annotations: Sequence[AnnotationValue]) -> None:

@@ -1,0 +1,80 @@
+"""Prometheus remote write requests: by job, decoded, stored.
+
+The job is the label ``job`` of a series, as Prometheus sets it, else the only job of the token. The samples of
+series without either are rejected; the others are stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from analytics.decode.limits import Limits
+from analytics.decode.remote_write import decode_remote_write
+from analytics.model.diagnostics import Diagnostic
+from analytics.model.samples import MetricBatch
+from webapp.accounts.models import Token
+from webapp.telemetry.intake import Delivery, Part, job_name_for, take_metrics
+
+KIND = "remote-write"
+MAX_SAMPLES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a request; ``complaint`` is "" if all of it was stored."""
+
+    samples: int
+    histograms: int
+    rejected: int
+    complaint: str
+
+
+def take_write(delivery: Delivery, version: int, max_bytes: int) -> Written:
+    """Store the samples of a request of this version of the protocol.
+
+    Raises
+    ------
+    UnreadableFileError
+        If the body is damaged, ``TooLargeError`` if it is too large; ``ProblemError`` if nothing may be stored.
+    """
+    batch = decode_remote_write(delivery.body, version, Limits(max_bytes, MAX_SAMPLES))
+    parts, homeless = by_job(delivery.token, batch)
+    outcome = take_metrics(delivery, parts)
+    told = list(outcome.reasons)
+    if batch.rejected_count:
+        told += batch.diagnostics
+    if homeless:
+        told.append(Diagnostic("no_job", homeless, "a series has no label job, nor is the token for one job"))
+    for item in told[len(outcome.reasons) :]:
+        delivery.refused(item.code, item.example)
+    rejected = outcome.rejected + batch.rejected_count + homeless
+    words = "; ".join(f"{item.code} ({item.count:,}): {item.example}" for item in told)[:2000]
+    # Of a native histogram two samples are kept, its count and its sum.
+    plain = max(0, outcome.accepted - 2 * batch.histogram_count)
+    return Written(plain, batch.histogram_count, rejected, words if rejected else "")
+
+
+def by_job(token: Token, batch: MetricBatch) -> tuple[dict[str, Part[MetricBatch]], int]:
+    """The samples of each job, and how many belong to none."""
+    names = [job_name_for(token, dict(series.labels).get("job", "")) for series in batch.series]
+    jobs = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    numbers = np.array([jobs[name] for name in names], np.int64)[batch.position]
+    order = np.argsort(numbers, kind="stable")
+    cuts = np.searchsorted(numbers[order], np.arange(len(jobs) + 1))
+    parts = {}
+    homeless = 0
+    for name, number in jobs.items():
+        at = order[cuts[number] : cuts[number + 1]]
+        if not name:
+            homeless = len(at)
+        elif len(at):
+            parts[name] = Part(len(at), 0, _taken(batch, at))
+    return parts, homeless
+
+
+def _taken(batch: MetricBatch, at: np.typing.NDArray[np.intp]) -> MetricBatch:
+    """Some of the samples; what was rejected and why is told with the whole."""
+    columns = {name: getattr(batch, name)[at] for name in ("position", "at_ns", "value", "start_ns", "stale")}
+    return replace(batch, **columns, rejected_count=0, histogram_count=0, diagnostics=())
