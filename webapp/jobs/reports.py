@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import orjson
-import zstandard
-
+from analytics.model import packed
 from analytics.model.plain import from_plain, to_plain
 from analytics.model.rates import RateWindow
 from analytics.model.topology import JobPoll, Topology
@@ -16,9 +14,6 @@ from webapp.jobs.models import Job, Rates, Report
 from webapp.ops.partitions import ensure_days
 
 _Kind = TypeVar("_Kind")
-
-MAX_PAYLOAD_BYTES = 256 << 20
-"""Of one answer, unpacked: no job has so many instances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +26,7 @@ class Measured:
 
 def pack(value: JobPoll | Measured) -> bytes:
     """As it is stored."""
-    return zstandard.compress(orjson.dumps(to_plain(value)), 3)
+    return packed.pack(to_plain(value))
 
 
 def unpack(kind: type[_Kind], payload: bytes | memoryview) -> _Kind:
@@ -42,8 +37,7 @@ def unpack(kind: type[_Kind], payload: bytes | memoryview) -> _Kind:
     KeyError, TypeError, ValueError, AttributeError
         If it is something else.
     """
-    text = zstandard.ZstdDecompressor().decompress(bytes(payload), max_output_size=MAX_PAYLOAD_BYTES)
-    value: _Kind = from_plain(kind, orjson.loads(text))
+    value: _Kind = from_plain(kind, packed.unpack(payload))
     return value
 
 
@@ -57,7 +51,7 @@ def keep_rates(job: Job, measured: Measured) -> None:
     _keep(Rates, job, measured.window.end_ns, measured)
 
 
-def _keep(model: type[Report | Rates], job: Job, at_ns: int, value: Any) -> None:
+def _keep(model: Any, job: Job, at_ns: int, value: JobPoll | Measured) -> None:
     ensure_days(model._meta.db_table, [at_ns])
     model.objects.bulk_create([model(job=job, at_ns=at_ns, payload=pack(value))], ignore_conflicts=True)
 
