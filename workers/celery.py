@@ -32,7 +32,19 @@ app.conf.update(
     beat_schedule=SCHEDULE,
     imports=[
         f"workers.tasks.{name}"
-        for name in ("analyse", "collect", "flink", "pulse", "questions", "standings", "timeline", "uploads")
+        for name in (
+            "analyse",
+            "apply",
+            "collect",
+            "flink",
+            "proposals",
+            "pulse",
+            "questions",
+            "standings",
+            "timeline",
+            "uploads",
+            "verify",
+        )
     ],
 )
 app.set_default()

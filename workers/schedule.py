@@ -8,6 +8,21 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 0.5,
         "options": {"expires": 1},
     },
+    "apply what is approved": {
+        "task": "workers.tasks.apply.apply_due",
+        "schedule": 2.0,
+        "options": {"expires": 4},
+    },
+    "verify what was applied": {
+        "task": "workers.tasks.verify.verify_due",
+        "schedule": 10.0,
+        "options": {"expires": 20},
+    },
+    "look after open proposals": {
+        "task": "workers.tasks.proposals.look_after",
+        "schedule": 20.0,
+        "options": {"expires": 40},
+    },
     "poll sources": {
         "task": "workers.tasks.collect.poll_sources",
         "schedule": 1.0,

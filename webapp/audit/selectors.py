@@ -42,8 +42,8 @@ def search(actor: Actor, wanted: Search | None = None) -> QuerySet[AuditEvent]:
     wanted = wanted or Search()
     exact = {
         "actor_name": wanted.actor_name, "action": wanted.action, "outcome": wanted.outcome,
-        "job_id": wanted.job_id, "object_type": wanted.object_type, "object_id": wanted.object_id, "at__gte": wanted.since,
-        "at__lt": wanted.until,
+        "job_id": wanted.job_id, "object_type": wanted.object_type, "object_id": wanted.object_id,
+        "at__gte": wanted.since, "at__lt": wanted.until,
     }  # fmt: skip
     found = visible_events(actor).filter(**{k: v for k, v in exact.items() if v not in ("", None)})
     if wanted.loud:

@@ -18,7 +18,7 @@ class Engine(models.TextChoices):
 
 
 class Role(models.TextChoices):
-    """What a member of a job group may do; each may also do what those before it may (ADR 8)."""
+    """What a member of a job group may do; each may also do what those before it may (ADR 10)."""
 
     VIEWER = "viewer", "viewer: sees the jobs"
     OPERATOR = "operator", "operator: proposes changes"

@@ -1,4 +1,4 @@
-"""Who may see which jobs, and what else they may do with them (ADR 8)."""
+"""Who may see which jobs, and what else they may do with them (ADR 10)."""
 
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
@@ -49,6 +49,7 @@ def jobs_with_role(actor: Actor, least: Role) -> QuerySet[Job]:
     jobs = visible_jobs(actor)
     if actor.is_superuser or least is Role.VIEWER:
         return jobs
+    assert actor.pk is not None  # who is not signed in was refused above
     roles = [role.value for role in Role if role.rank >= least.rank]
     groups = Membership.objects.filter(user_id=actor.pk, role__in=roles).values("group_id")
     return jobs.filter(group_id__in=groups)

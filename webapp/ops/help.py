@@ -10,7 +10,7 @@ from django.utils.safestring import mark_safe
 from markdown_it import MarkdownIt
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGES = {"guide": "User guide", "operations": "Operations"}
+PAGES = {"guide": "User guide", "approvals": "Approvals", "operations": "Operations"}
 
 
 @login_required

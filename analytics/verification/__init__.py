@@ -1,0 +1,1 @@
+"""Did what was predicted come true?"""

@@ -1,0 +1,1 @@
+"""What changes running jobs: one module an engine, all alike (``base.Engine``)."""

@@ -1,0 +1,33 @@
+"""Looking after proposals that wait for a decision: time passes, and jobs change under them."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+
+from analytics.model.plain import from_plain
+from analytics.model.reconfigurations import Binding
+from webapp.reconfigurations.lifecycle import State
+from webapp.reconfigurations.models import Proposal
+from webapp.reconfigurations.policies import rules_of
+from webapp.reconfigurations.services import expire_due, mark_stale
+from workers.engines.base import EngineError
+from workers.engines.choose import engine_of
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task
+def look_after() -> None:
+    """Expire what nobody decided, and take off the table what is about a job that is no more."""
+    expire_due()
+    for proposal in Proposal.objects.filter(state=State.PROPOSED).select_related("job"):
+        bound = from_plain(Binding, proposal.binding)
+        try:
+            seen = engine_of(rules_of(proposal.job)).progress(bound.engine_job_id)
+        except EngineError as error:  # an engine out of reach says nothing about its job
+            logger.info("proposals.unseen proposal=%d %s", proposal.pk, error)
+            continue
+        if seen is not None:
+            mark_stale(proposal.pk, seen.running)
