@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from tests.support.changes import COUNT, SINK, SOURCE, SPLIT, draft, make_job, member, trail
-from tests.support.flink_server import FlinkServer, flink_server, recorded
+from tests.support.flink_engine_server import FlinkServer, flink_server, recorded
 from webapp.jobs.models import Job, Role
 from webapp.reconfigurations import execution, governance
 from webapp.reconfigurations.lifecycle import State
