@@ -37,6 +37,7 @@ app.conf.update(
             "apply",
             "collect",
             "flink",
+            "openmetrics",
             "proposals",
             "pulse",
             "questions",

@@ -33,6 +33,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 1.0,
         "options": {"expires": 2},
     },
+    "scrape endpoints": {
+        "task": "workers.tasks.openmetrics.scrape_endpoints",
+        "schedule": 1.0,
+        "options": {"expires": 2},
+    },
     "keep what limits each job": {
         "task": "workers.tasks.standings.refresh",
         "schedule": 2.0,

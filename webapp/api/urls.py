@@ -9,6 +9,7 @@ from webapp.api.problems import nothing_here
 from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
 from webapp.telemetry.api import PointList, RefusedList, SeriesList
 from webapp.telemetry.ingest_api import Activities, RemoteWrite
+from webapp.telemetry.sources_api import SourceDetail, SourceList, SourcePoll
 from webapp.telemetry.uploads_api import UploadDetail, UploadList, UploadStore
 
 urlpatterns = [
@@ -21,6 +22,9 @@ urlpatterns = [
     path("jobs/<int:job_id>/operators", OperatorList.as_view()),
     path("jobs/<int:job_id>/workers", WorkerList.as_view()),
     path("jobs/<int:job_id>/windows", WindowList.as_view()),
+    path("sources", SourceList.as_view()),
+    path("sources/<int:source_id>", SourceDetail.as_view()),
+    path("sources/<int:source_id>/poll", SourcePoll.as_view()),
     path("uploads", UploadList.as_view()),
     path("uploads/<int:upload_id>", UploadDetail.as_view()),
     path("uploads/<int:upload_id>/store", UploadStore.as_view()),

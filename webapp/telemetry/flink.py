@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.utils import timezone
 
 from analytics.decode.flink_rest import JobSummary
 from analytics.decode.flink_samples import (
@@ -26,6 +24,7 @@ from analytics.scaling.rates import rate_window
 from webapp.jobs import reports
 from webapp.jobs.models import Engine, Job
 from webapp.jobs.services import ensure_job
+from webapp.telemetry.backoff import answered
 from webapp.telemetry.models import Source, SourceKind
 from webapp.telemetry.services import digest_of, store_batch
 from webapp.telemetry.sources import add_source
@@ -36,7 +35,6 @@ WINDOW_NS = 60 * SECOND_NS
 
 RATES_EVERY_NS = 30 * SECOND_NS
 ENDED = ("FINISHED", "CANCELED", "FAILED")
-FIRST_RETRY, LONGEST_RETRY = timedelta(seconds=5), timedelta(minutes=5)
 MAX_NAME = 150
 
 
@@ -51,7 +49,7 @@ def save_jobs(cluster: Source, jobs: Sequence[JobSummary]) -> None:
             source.identity, source.job = job.id, ensure_job(_name(cluster, job), Engine.FLINK)
             source.save(update_fields=["identity", "job"])
             Job.objects.filter(pk=source.job.pk).update(engine_job_id=job.id, finished=False)
-    _said(cluster)
+    answered(cluster)
 
 
 def _name(cluster: Source, job: JobSummary) -> str:
@@ -85,7 +83,7 @@ def save_poll(
         diagnostics=(*diagnostics, *odd),
     )
     store_batch(job, batch, digest_of("flink", source.location, str(poll.at_ns)))
-    _said(source)
+    answered(source)
 
 
 def _keep_rates(job: Job, before: Sequence[JobPoll], windows: Sequence[InstanceWindow]) -> None:
@@ -115,31 +113,9 @@ def _samples(topology: Topology, at_ns: int, windows: Sequence[InstanceWindow]) 
     return samples
 
 
-def _said(source: Source) -> None:
-    source.polled_at = source.data_at = timezone.now()
-    source.error, source.state = "", None
-    source.save(update_fields=["polled_at", "data_at", "error", "state", "finished"])
-
-
 def gone(source: Source) -> None:
     """The cluster does not know the job any more: it has ended, or the cluster was started anew."""
     source.finished = True
-    _said(source)
+    answered(source)
     if source.job is not None:
         Job.objects.filter(pk=source.job.pk).update(finished=True)
-
-
-def failed(source: Source, error: str) -> None:
-    """Keep why a poll failed, and wait twice as long as the time before until the next."""
-    failures = 1 + int((source.state or {}).get("failures", 0))
-    wait = min(FIRST_RETRY * 2 ** (failures - 1), LONGEST_RETRY)
-    now = timezone.now()
-    source.polled_at, source.error = now, error[:1000]
-    source.state = {"failures": failures, "not_before": (now + wait).isoformat()}
-    source.save(update_fields=["polled_at", "error", "state"])
-
-
-def may_poll(source: Source) -> bool:
-    """Whether the wait after a failure is over."""
-    until = (source.state or {}).get("not_before")
-    return until is None or timezone.now() >= datetime.fromisoformat(until)

@@ -160,12 +160,16 @@ class SourceKind(models.TextChoices):
     SPARK_EVENT_LOG_DIRECTORY = "spark-event-log-directory", "Directory of Spark event logs"
     FLINK = "flink", "Flink cluster (REST)"
     FLINK_JOB = "flink-job", "Job of a Flink cluster"
+    OPENMETRICS = "openmetrics", "OpenMetrics endpoint"
 
 
 class Source(models.Model):
     """A place Weir reads by itself. ``state`` is the reader's own position, saved with what it read.
 
-    ``identity`` tells a copy of a log from another log; the place that was found first is followed.
+    ``identity`` tells a copy of a log from another log; the place that was found first is followed. A paused or
+    removed source is not read, nor what was found there; it keeps its row, since the position in a log must outlive
+    a removal: read from the start again, its records would be stored twice. ``interval_s`` is how often an
+    OpenMetrics endpoint is scraped.
     """
 
     kind = models.CharField(max_length=40, choices=SourceKind.choices)
@@ -175,6 +179,9 @@ class Source(models.Model):
     identity = models.CharField(max_length=300, blank=True)
     state = models.JSONField(null=True)
     finished = models.BooleanField(default=False)
+    paused = models.BooleanField(default=False)
+    removed_at = models.DateTimeField(null=True)
+    interval_s = models.IntegerField(null=True)
     error = models.CharField(max_length=1000, blank=True)
     polled_at = models.DateTimeField(null=True)
     data_at = models.DateTimeField(null=True)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from analytics.model.trace import TraceBatch
@@ -25,8 +25,11 @@ QUIET_EVERY = timedelta(seconds=20)
 
 
 def add_source(kind: SourceKind, location: str, parent: Source | None = None) -> Source:
-    """The source at this place, registered now if it is new."""
+    """The source at this place, registered now if it is new or had been removed."""
     source, _ = Source.objects.get_or_create(location=location, defaults={"kind": kind, "parent": parent})
+    if source.removed_at is not None and parent is None:
+        source.removed_at = None
+        source.save(update_fields=["removed_at"])
     return source
 
 
@@ -42,13 +45,22 @@ def due(kind: SourceKind, *, not_since: timedelta) -> list[int]:
     )
     listed = Q(kind__in=(SourceKind.SPARK_EVENT_LOG_DIRECTORY, SourceKind.FLINK))
     ready = Q(polled_at=None) | (Q(polled_at__lt=now - not_since) & (listed | ~quiet))
-    rows = Source.objects.filter(ready | Q(polled_at__lt=now - QUIET_EVERY), kind=kind, finished=False)
+    rows = read_now().filter(ready | Q(polled_at__lt=now - QUIET_EVERY), kind=kind)
     return list(rows.order_by("polled_at").values_list("id", flat=True))
 
 
+def read_now() -> QuerySet[Source]:
+    """The sources that are read at all: neither ended, paused nor removed, nor found in a place that is."""
+    rows = Source.objects.filter(finished=False, paused=False, removed_at=None)
+    return rows.exclude(parent__paused=True).exclude(parent__removed_at__isnull=False)
+
+
 def claim(source_id: int) -> Source | None:
-    """The source with its row locked, or None if another collector has it. Call inside a transaction."""
-    return Source.objects.select_for_update(skip_locked=True).filter(pk=source_id).first()
+    """The source with its row locked; None if another collector has it or it is not read any more.
+
+    Call it inside a transaction.
+    """
+    return read_now().select_for_update(skip_locked=True, of=("self",)).filter(pk=source_id).first()
 
 
 def discovered(parent: Source, kind: SourceKind, locations: Iterable[str]) -> None:

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import httpx
-
 from analytics.decode.flink_counters import (
     counter_queries,
     decode_listed_counters,
@@ -30,12 +28,13 @@ from analytics.decode.flink_rest import (
 from analytics.decode.limits import UnreadableFileError
 from analytics.model.diagnostics import Diagnostic, merge
 from analytics.model.topology import Checkpoints, InstanceCounters, JobPoll, Operator, Rescale, Topology
+from workers.collectors.http import FetchError, fetch, make_client
 
 _Answer = TypeVar("_Answer")
 _Value = TypeVar("_Value")
 
-TIMEOUT_S = 5.0
-NOT_FOUND = 404
+WITHIN_S = 10.0
+OK, NOT_FOUND = 200, 404
 
 
 class FlinkError(Exception):
@@ -59,7 +58,7 @@ class FlinkCluster:
 
     def __init__(self, address: str) -> None:
         self.address = address.rstrip("/")
-        self._client = httpx.Client(timeout=TIMEOUT_S, follow_redirects=False)
+        self._client = make_client()
 
     def close(self) -> None:
         """Close its connections."""
@@ -125,20 +124,15 @@ class FlinkCluster:
 
     def _get(self, path: str) -> bytes:
         try:
-            with self._client.stream("GET", self.address + path) as answer:
-                body = bytearray()
-                for piece in answer.iter_bytes():
-                    body += piece
-                    if len(body) > REST_LIMITS.max_bytes:
-                        raise FlinkError(
-                            f"the answer to {path} is longer than {REST_LIMITS.max_bytes:,} bytes"
-                        )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise FlinkError(f"{self.address} cannot be reached: {error or type(error).__name__}") from error
-        if answer.status_code != httpx.codes.OK:
-            said = refusal(bytes(body)) or answer.reason_phrase
-            raise FlinkError(f"{path} was answered with {answer.status_code}: {said}", answer.status_code)
-        return bytes(body)
+            answer = fetch(
+                self._client, self.address + path, max_bytes=REST_LIMITS.max_bytes, within_s=WITHIN_S
+            )
+        except FetchError as error:
+            raise FlinkError(f"{self.address}{path}: {error}") from error
+        if answer.status != OK:
+            said = refusal(answer.body) or answer.reason
+            raise FlinkError(f"{path} was answered with {answer.status}: {said}", answer.status)
+        return answer.body
 
 
 def _read(path: str, answer: _Answer, decode: Callable[[_Answer], _Value]) -> _Value:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from celery import shared_task
 from django.db import transaction
 
-from webapp.telemetry import flink, sources
+from webapp.telemetry import backoff, flink, sources
 from webapp.telemetry.models import Source, SourceKind
 from workers.collectors.flink import FlinkCluster, FlinkError
 
@@ -33,12 +33,12 @@ def poll_cluster(source_id: int) -> None:
     """Follow the jobs that a cluster runs."""
     with transaction.atomic():
         source = sources.claim(source_id)
-        if source is None or not flink.may_poll(source):
+        if source is None or not backoff.may_poll(source):
             return
         try:
             jobs, _ = _cluster(source.location).jobs()
         except FlinkError as error:
-            flink.failed(source, str(error))
+            backoff.failed(source, str(error))
             return
         flink.save_jobs(source, jobs)
 
@@ -48,7 +48,7 @@ def poll_job(source_id: int) -> None:
     """Store what a job says now."""
     with transaction.atomic():
         source = sources.claim(source_id)
-        if source is None or source.finished or source.parent is None or not flink.may_poll(source):
+        if source is None or source.finished or source.parent is None or not backoff.may_poll(source):
             return
         cluster, at_ns = _cluster(source.parent.location), time.time_ns()
         try:
@@ -67,7 +67,7 @@ def _failed(source: Source, error: FlinkError) -> None:
     if error.status == 404:
         flink.gone(source)
     else:
-        flink.failed(source, str(error))
+        backoff.failed(source, str(error))
 
 
 @lru_cache(maxsize=256)
