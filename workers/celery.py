@@ -41,6 +41,7 @@ app.conf.update(
             "proposals",
             "pulse",
             "questions",
+            "recommend",
             "standings",
             "timeline",
             "uploads",

@@ -10,5 +10,6 @@ QUEUES = [Queue(DEFAULT), Queue(INTERACTIVE), Queue(SPARK)]
 ROUTES = {
     "workers.tasks.analyse.*": {"queue": SPARK},
     "workers.tasks.questions.*": {"queue": INTERACTIVE},
+    "workers.tasks.recommend.*": {"queue": SPARK},
     "workers.tasks.timeline.*": {"queue": INTERACTIVE},
 }

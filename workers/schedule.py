@@ -23,6 +23,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 20.0,
         "options": {"expires": 40},
     },
+    "recommend parallelisms": {
+        "task": "workers.tasks.recommend.recommend",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
     "poll sources": {
         "task": "workers.tasks.collect.poll_sources",
         "schedule": 1.0,

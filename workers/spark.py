@@ -13,6 +13,7 @@ from functools import cache
 from django.conf import settings
 from django.db import connection
 
+from analytics.spark.rates import PostgresRates
 from analytics.spark.session import SparkSession, create_session, warm_up
 from analytics.spark.sources import PostgresSegments
 from webapp.analysis.services import release_runs_of
@@ -62,3 +63,8 @@ def _pulse() -> None:
 def segments() -> PostgresSegments:
     """Where Spark's Python workers read segments."""
     return PostgresSegments(segment_store.address())
+
+
+def rates() -> PostgresRates:
+    """Where Spark's Python workers read jobs' rates."""
+    return PostgresRates(segment_store.address())

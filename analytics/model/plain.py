@@ -14,13 +14,18 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+_AS_THEY_ARE = (str, int, bool, types.NoneType)
 _WORDS = {"infinite": math.inf, "-infinite": -math.inf, "nan": math.nan}
 
 
 def to_plain(value: Any) -> Any:
     """A dataclass of numbers, words, enums, tuples and dataclasses as dicts, lists and scalars."""
-    if is_dataclass(value):
-        return {item.name: to_plain(getattr(value, item.name)) for item in fields(value)}
+    kind: Any = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    names = _names(kind)
+    if names is not None:
+        return {name: to_plain(getattr(value, name)) for name in names}
     if isinstance(value, tuple):
         return [to_plain(item) for item in value]
     if isinstance(value, StrEnum):
@@ -28,6 +33,12 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "infinite" if value > 0 else "-infinite"
     return value
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass, looked up once a type; None for other types."""
+    return tuple(item.name for item in fields(kind)) if is_dataclass(kind) else None
 
 
 def from_plain(kind: Any, value: Any) -> Any:

@@ -21,10 +21,20 @@ class SegmentRef:
     count: int
 
 
+_connections: dict[str, psycopg.Connection] = {}
+
+
+def connection_to(dsn: str) -> psycopg.Connection:
+    """This process's one connection to a database, opened again if it was lost."""
+    connection = _connections.get(dsn)
+    if connection is None or connection.closed or connection.broken:
+        connection = psycopg.connect(dsn, autocommit=True)
+        _connections[dsn] = connection
+    return connection
+
+
 class PostgresSegments:
     """Segments in PostgreSQL. It is pickled into Spark tasks; each Python worker keeps one connection."""
-
-    _connections: dict[str, psycopg.Connection] = {}  # noqa: RUF012  (shared by all instances on purpose)
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
@@ -69,8 +79,4 @@ class PostgresSegments:
         )
 
     def _connection(self) -> psycopg.Connection:
-        connection = self._connections.get(self.dsn)
-        if connection is None or connection.closed or connection.broken:
-            connection = psycopg.connect(self.dsn, autocommit=True)
-            self._connections[self.dsn] = connection
-        return connection
+        return connection_to(self.dsn)

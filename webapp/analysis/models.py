@@ -171,3 +171,61 @@ class Standing(models.Model):
                 name="standing_outdated", fields=("outdated_at",), condition=models.Q(outdated_at__isnull=False)
             ),
         )
+
+
+class ScalingSetup(models.Model):
+    """How Weir advises a job on parallelism; a job without one is advised by the defaults.
+
+    ``settings`` are what differs from the policy's defaults, ``targets_per_s`` what sources should deliver, by
+    operator name. ``memory`` is what the policy remembers (``analytics.scaling.advice``) as JSON text: a JSON
+    column does not keep every float as it is. ``seen_ns`` is the end of the newest rates it was shown, and
+    ``error`` why they gave no advice, if so. ``revision`` rises with every change: whoever computed with an older
+    one writes nothing.
+    """
+
+    job = models.OneToOneField(Job, on_delete=models.CASCADE, primary_key=True, related_name="scaling_setup")
+    policy = models.CharField(max_length=40, default="ds2")
+    settings = models.JSONField(default=dict)
+    targets_per_s = models.JSONField(default=dict)
+    enabled = models.BooleanField(default=True)
+    memory = models.TextField(null=True)
+    seen_ns = models.BigIntegerField(null=True)
+    error = models.TextField(blank=True)
+    revision = models.BigIntegerField(default=0)
+
+
+class Recommendation(models.Model):
+    """What a policy says about a job: one current row a job, and those that said something else before.
+
+    ``changes`` and ``undecided`` are as ``analytics.scaling.advice.JobAdvice`` has them; with policy, version and
+    ``move`` they tell whether a recommendation says something new. ``made_at`` is when it was first said;
+    ``confirmed_at``, the window and ``payload`` (``{"evidence", "action"}``, ``analytics.model.packed``) are of the
+    last time.
+    """
+
+    job = models.ForeignKey(
+        Job, on_delete=models.CASCADE, related_name="recommendations", db_index=False
+    )  # its history's index does
+    policy = models.CharField(max_length=40)
+    version = models.IntegerField()
+    window_start_ns = models.BigIntegerField()
+    window_end_ns = models.BigIntegerField()
+    made_at = models.DateTimeField()
+    confirmed_at = models.DateTimeField()
+    move = models.CharField(max_length=20)
+    changes = models.JSONField()
+    undecided = models.JSONField()
+    why = models.TextField()
+    payload = models.BinaryField()
+    superseded_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                name="recommendation_current", fields=("job",), condition=models.Q(superseded_at=None)
+            ),
+        )
+        indexes = (models.Index(name="recommendation_history", fields=("job", "-made_at")),)
+
+    def __str__(self) -> str:
+        return f"{self.policy} for {self.job}: {self.move}"
