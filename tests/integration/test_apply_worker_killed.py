@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from tests.support.celery_worker import celery_worker, kill, wait_for
 from tests.support.changes import COUNT, SPLIT, draft, make_job, member, trail
-from tests.support.flink_runs import around
 from tests.support.flink_engine_server import FlinkServer, flink_server, recorded
+from tests.support.flink_runs import around
 from webapp.jobs.models import Job, Role
 from webapp.queue import enqueue
 from webapp.reconfigurations.lifecycle import State

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from analytics.model.reconfigurations import Prediction
 from tests.support.changes import COUNT, SOURCE, SPLIT, draft, make_job, member, trail
-from tests.support.flink_runs import around
 from tests.support.flink_engine_server import FlinkServer, flink_server
+from tests.support.flink_runs import around
 from webapp.jobs.models import Job, Role
 from webapp.reconfigurations import governance
 from webapp.reconfigurations.lifecycle import State
