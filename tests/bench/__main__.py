@@ -7,7 +7,15 @@ import platform
 import sys
 
 from analytics.model.burst_answers import Strategy
-from tests.bench import bench_bursts, bench_hta, bench_kernel, bench_latency, bench_spark, bench_timeline
+from tests.bench import (
+    bench_bursts,
+    bench_hta,
+    bench_kernel,
+    bench_latency,
+    bench_scaling,
+    bench_spark,
+    bench_timeline,
+)
 from tests.bench.setup import weir
 
 
@@ -34,6 +42,7 @@ def main() -> None:
         _row("stored size", f"{spark['bytes_per_record']:.1f} bytes a record", "")
         _timeline(bench_timeline.measure(home))
         latency = bench_latency.measure(home)
+        scaling = bench_scaling.measure(home)
     for lateness in ("2s", "0s"):
         p50, p95 = (latency[f"p{share}_s_lateness_{lateness}"] for share in (50, 95))
         aim = "p95 ≤ 3 s" if lateness == "2s" else ""
@@ -42,6 +51,17 @@ def main() -> None:
             f"p50 {p50:.2f} s, p95 {p95:.2f} s",
             aim,
         )
+    _scaling(scaling)
+
+
+def _scaling(took: dict[str, float]) -> None:
+    _row(
+        f"stored rates → persisted recommendations, {took['jobs']:,.0f} jobs × {bench_scaling.OPERATORS} operators,"
+        " Spark",
+        f"{took['next_s']:.1f} s, all new {took['first_s']:.1f} s",
+        "≤ 10 s",
+    )
+    _row(f"… {bench_scaling.FEW} jobs, no jobs", f"{took['few_s']:.2f} s, {took['idle_ms']:.0f} ms", "")
 
 
 def _timeline(took: dict[str, float]) -> None:

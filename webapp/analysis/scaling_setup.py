@@ -18,7 +18,7 @@ from webapp.jobs.models import Job, Role
 from webapp.jobs.policies import may
 
 NEEDED_ROLE = Role.OPERATOR
-"""A setup changes only what is proposed; what is done stays under the job's rules (ADR 10)."""
+"""A setup changes only what is proposed; what is done stays under the job's rules (ADR 13)."""
 
 MOST_TARGETS = 1_000
 
