@@ -38,6 +38,7 @@ app.conf.update(
             "collect",
             "flink",
             "openmetrics",
+            "policy_lab",
             "proposals",
             "pulse",
             "questions",

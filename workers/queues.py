@@ -9,6 +9,7 @@ SPARK = "spark"
 QUEUES = [Queue(DEFAULT), Queue(INTERACTIVE), Queue(SPARK)]
 ROUTES = {
     "workers.tasks.analyse.*": {"queue": SPARK},
+    "workers.tasks.policy_lab.*": {"queue": INTERACTIVE},
     "workers.tasks.questions.*": {"queue": INTERACTIVE},
     "workers.tasks.recommend.*": {"queue": SPARK},
     "workers.tasks.timeline.*": {"queue": INTERACTIVE},

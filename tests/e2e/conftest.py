@@ -98,9 +98,9 @@ def timeline_worker(django_db_setup: None, valkey_url: str) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _no_connection_left(django_db_setup: None) -> Iterator[None]:
     """The seed reads segments over its own connections; the database cannot be dropped while they are open."""
-    from analytics.spark.sources import PostgresSegments
+    from analytics.spark import sources
 
     yield
-    for connection in PostgresSegments._connections.values():
+    for connection in sources._connections.values():
         connection.close()
-    PostgresSegments._connections.clear()
+    sources._connections.clear()

@@ -168,7 +168,9 @@ class Standing(models.Model):
     class Meta:
         indexes = (
             models.Index(
-                name="standing_outdated", fields=("outdated_at",), condition=models.Q(outdated_at__isnull=False)
+                name="standing_outdated",
+                fields=("outdated_at",),
+                condition=models.Q(outdated_at__isnull=False),
             ),
         )
 
@@ -229,3 +231,26 @@ class Recommendation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.policy} for {self.job}: {self.move}"
+
+
+class Replay(models.Model):
+    """A replay of the policy lab (``webapp.analysis.policy_lab``): what was asked for, and the answer.
+
+    ``key`` says what is replayed. ``version`` and ``newest_ns``, the end of the newest rates, tell whether it is
+    still the same. While state is ``queued`` the payload is that of before. Without a job it is that of a published
+    dataflow.
+    """
+
+    key = models.CharField(max_length=200, unique=True)
+    job = models.ForeignKey(Job, null=True, on_delete=models.CASCADE, related_name="replays")
+    params = models.JSONField()
+    version = models.TextField()
+    newest_ns = models.BigIntegerField(null=True)
+    state = models.CharField(max_length=10, choices=TimelineState.choices, default=TimelineState.QUEUED)
+    requested_at = models.DateTimeField()
+    payload = models.JSONField(null=True)
+    answered_at = models.DateTimeField(null=True)
+    error = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return self.key
