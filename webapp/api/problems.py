@@ -15,6 +15,7 @@ from django.core.exceptions import PermissionDenied, RequestDataTooBig, Validati
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views import defaults
+from django.views.decorators.csrf import csrf_exempt
 from psycopg import errors as pg
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
@@ -125,6 +126,7 @@ def _field_errors(detail: Any, field: str = "") -> list[dict[str, str]]:
     return [{"field": field, "detail": str(detail)}]
 
 
+@csrf_exempt  # or a stranger's POST would be answered by a page about cookies
 def nothing_here(request: HttpRequest) -> HttpResponse:
     """For every address under the API that is none."""
     return problem(404, "not_found", f"there is nothing at {request.path}")
