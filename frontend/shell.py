@@ -50,7 +50,11 @@ def _bar() -> Any:
             html.A("Weir", href="/", className="brand", **{"aria-label": "Weir, overview"}),
             html.Nav(
                 className="nav",
-                children=[html.A("Overview", href="/", id="nav-overview"), html.A("Help", href="/help")],
+                children=[
+                    html.A("Overview", href="/"),
+                    html.A("Policy lab", href="/policy-lab"),
+                    html.A("Help", href="/help"),
+                ],
                 **{"aria-label": "Pages"},
             ),
             html.Div(

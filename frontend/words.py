@@ -78,3 +78,28 @@ def series(items: list[str]) -> str:
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
+
+
+POLICIES = {
+    "ds2": "DS2",
+    "flink-autoscaler": "Flink autoscaler",
+    "dhalion": "Dhalion",
+    "as it was": "As it was",
+}
+
+
+def policy(name: str) -> str:
+    """The name of a scaling policy as people know it."""
+    return POLICIES.get(name, name)
+
+
+def seconds(length_s: float) -> str:
+    """A length of time in seconds, with a fitting unit and without empty parts: 0 s, 1.5 s, 2 min, 1 h 5 min."""
+    if not length_s:
+        return "0 s"
+    return duration(length_s * 1e9).removesuffix(" 0 s").removesuffix(" 0 min")
+
+
+def rate(per_s: float) -> str:
+    """Records per second: 199/s, 1,240/s, 1.24 M/s."""
+    return f"{number(per_s)}/s" if abs(per_s) >= 1e5 else f"{float(f'{per_s:.3g}'):,g}/s"

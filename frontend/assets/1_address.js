@@ -58,8 +58,10 @@
     const moment = (text) => text.replace("T", " ").replace(/\.000Z$|Z$/, "").slice(5);
     const words = weir.isAbsolute() ? moment(query.get("from")) + " – " + moment(query.get("to")) + " UTC" : LABELS[weir.range()];
     if (label) label.textContent = weir.isAbsolute() ? words : words + " · " + (zone === "UTC" ? "UTC" : zone.split("/").pop().replace("_", " "));
-    const nav = document.getElementById("nav-overview");
-    if (nav) path === "/" ? nav.setAttribute("aria-current", "page") : nav.removeAttribute("aria-current");
+    document.querySelectorAll(".nav a").forEach((link) => {
+      const to = link.getAttribute("href");
+      path === to || (to !== "/" && path.startsWith(to + "/")) ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+    });
     document.documentElement.setAttribute("data-mantine-color-scheme", weir.theme());
     document.querySelectorAll("[data-set]").forEach((button) => {
       const wanted = JSON.parse(button.dataset.set);

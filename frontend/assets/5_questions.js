@@ -8,6 +8,7 @@
     const owner = event.target.closest("[data-param]");
     if (!owner) return;
     const changes = { [owner.dataset.param]: event.target.value.trim() || null };
+    (owner.dataset.clears || "").split(" ").filter(Boolean).forEach((name) => (changes[name] = null));
     const pair = owner.dataset.pair && document.querySelector('[data-param="' + owner.dataset.pair + '"] input');
     if (pair) changes[owner.dataset.pair] = pair.value.trim() || null;
     weir.set(changes);

@@ -78,9 +78,16 @@ def choice(label: str, options: Sequence[tuple[str, Changes, bool]]) -> Any:
 
 
 def select(
-    label: str, param: str, groups: Sequence[tuple[str, Sequence[tuple[str, str]]]], chosen: str
+    label: str,
+    param: str,
+    groups: Sequence[tuple[str, Sequence[tuple[str, str]]]],
+    chosen: str,
+    clears: str = "",
 ) -> Any:
-    """A list to choose from, in groups of ``(value, words)``; the choice is written to the address as ``param``."""
+    """A list to choose from, in groups of ``(value, words)``; the choice is written to the address as ``param``.
+
+    What else in the address it replaces is in ``clears``, words apart.
+    """
     parts = []
     for group, options in groups:
         items = [html.Option(words, value=value, selected=value == chosen) for value, words in options]
@@ -88,7 +95,7 @@ def select(
     return html.Label(
         [
             html.Span(label, className="label"),
-            html.Select(parts, className="choose", **{"data-param": param}),
+            html.Select(parts, className="choose", **{"data-param": param, "data-clears": clears}),
         ],
         className="choices",
     )

@@ -99,14 +99,17 @@ def _why_nothing(limits: Limits, view: View, newest_ns: int | None) -> list[Any]
         return [f"no window {view.span_words} has a result, mostly because {words.status(why)}{detail}."]
     if newest_ns is None:
         if limits.job.first_ns is None:
-            return ["it has not reported anything yet."]
+            if limits.job.last_received_at is None:
+                return ["it has not reported anything yet."]
+            told = "it reports rates, but not what its workers do, so it has no critical paths. "
+            return [told, link("How many instances it needs", {"tab": "scaling"})]
         return ["its first windows are still being analysed."]
     half_ns = 450_000_000_000
-    link = {"from": iso(newest_ns - half_ns), "to": iso(newest_ns + limits.job.window_ns), "live": None}
+    range_ = {"from": iso(newest_ns - half_ns), "to": iso(newest_ns + limits.job.window_ns), "live": None}
     at = f"{view.time(newest_ns):%Y-%m-%d %H:%M:%S} {view.zone_label}"
     return [
         f"it has no window {view.span_words}. Its newest is of {at}. ",
-        html.Button("Show that time", className="link", id="show-newest", **{"data-set": json.dumps(link)}),
+        html.Button("Show that time", className="link", id="show-newest", **{"data-set": json.dumps(range_)}),
     ]
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from frontend import freshness, words
 from frontend.asked import about_range
 from frontend.components import sentence
-from frontend.pages import limits, questions, timeline
+from frontend.pages import limits, questions, scaling, timeline
 from frontend.pages.questions import asking
 from frontend.state import View
 from webapp.analysis import selectors
@@ -21,7 +21,12 @@ from webapp.analysis.questions import known
 from webapp.analysis.selectors import Limits
 from webapp.jobs.models import Job
 
-TABS = (("limits", "Limits"), ("timeline", "Timeline"), *((tab.key, tab.label) for tab in questions.TABS))
+TABS = (
+    ("limits", "Limits"),
+    ("timeline", "Timeline"),
+    *((tab.key, tab.label) for tab in questions.TABS),
+    (scaling.KEY, scaling.LABEL),
+)
 LONG_RUN_S = 2.0
 SIGNS = {"live": "●", "finished": "✓", "quiet": "▲", "error": "✕"}
 
@@ -31,6 +36,8 @@ def layout(job: Job, tab: str) -> Any:
     asked = {question.key: question for question in questions.TABS}
     if tab in asked:
         body = asking.layout(asked[tab])
+    elif tab == scaling.KEY:
+        body = scaling.layout(job)
     else:
         body = timeline.layout() if tab == "timeline" else limits.layout()
     return html.Div(

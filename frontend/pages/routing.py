@@ -8,7 +8,7 @@ from typing import Any
 from dash import Dash, Input, Output
 
 from frontend.components import states
-from frontend.pages import job, overview
+from frontend.pages import job, overview, policy_lab
 from frontend.request import actor
 from webapp.analysis import selectors
 
@@ -30,4 +30,6 @@ def draw(route: dict[str, str]) -> Any:
         if known is not None:
             return job.layout(known, route["tab"])
         return states.not_found(f"There is no job {found[1]}, or you may not see it.")
+    if path.rstrip("/") == "/policy-lab":
+        return policy_lab.layout()
     return states.not_found(f"There is no page {path}.")
