@@ -45,6 +45,7 @@ app.conf.update(
             "recommend",
             "standings",
             "timeline",
+            "upkeep",
             "uploads",
             "verify",
         )

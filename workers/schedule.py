@@ -53,6 +53,16 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
+    "roll up metrics": {
+        "task": "workers.tasks.upkeep.roll_up_metrics",
+        "schedule": 30.0,
+        "options": {"expires": 60},
+    },
+    "forget what is old": {
+        "task": "workers.tasks.upkeep.forget_old",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "show that beat and worker live": {
         "task": "workers.tasks.pulse.pulse",
         "schedule": 5.0,
