@@ -53,6 +53,7 @@ def _bar() -> Any:
                 children=[
                     html.A("Overview", href="/"),
                     html.A("Policy lab", href="/policy-lab"),
+                    html.A("Connections", href="/connections"),
                     html.A("Help", href="/help"),
                 ],
                 **{"aria-label": "Pages"},

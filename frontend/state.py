@@ -112,6 +112,11 @@ class View:
         return at_ns / 1e6 + (offset.total_seconds() * 1000 if offset else 0.0)
 
 
+def parameter(query: str, name: str) -> str:
+    """One parameter of an address, for what a single page knows; "" if it is absent."""
+    return parse_qs(query.lstrip("?")).get(name, [""])[-1]
+
+
 def iso(at_ns: int) -> str:
     """A time as it stands in an address, to the millisecond."""
     at = datetime.fromtimestamp(at_ns // SECOND_NS, UTC)

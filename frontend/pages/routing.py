@@ -8,7 +8,7 @@ from typing import Any
 from dash import Dash, Input, Output
 
 from frontend.components import states
-from frontend.pages import job, overview, policy_lab
+from frontend.pages import connections, job, overview, policy_lab
 from frontend.request import actor
 from webapp.analysis import selectors
 
@@ -25,6 +25,8 @@ def draw(route: dict[str, str]) -> Any:
     path = route["path"]
     if path == "/":
         return overview.layout()
+    if path.rstrip("/") == connections.ADDRESS:
+        return connections.layout(route["tab"])
     if found := JOB.match(path):
         known = selectors.job(actor(), int(found[1]))
         if known is not None:
