@@ -8,7 +8,17 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 
 from frontend import palette, shell
-from frontend.pages import connections, limits, overview, policy_lab, questions, routing, scaling, timeline
+from frontend.pages import (
+    connections,
+    limits,
+    overview,
+    policy_lab,
+    questions,
+    routing,
+    scaling,
+    timeline,
+    upload,
+)
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -35,7 +45,18 @@ def make_app() -> Dash:
     made.server.secret_key = settings.SECRET_KEY
     made.server.register_error_handler(PermissionDenied, _forbidden)
     made.layout = shell.layout
-    for part in (shell, routing, overview, limits, timeline, questions, scaling, policy_lab, connections):
+    for part in (
+        shell,
+        routing,
+        overview,
+        limits,
+        timeline,
+        questions,
+        scaling,
+        policy_lab,
+        upload,
+        connections,
+    ):
         part.register(made)
     made._setup_server()  # without it, each worker's first callback would meet an empty callback map
     return made

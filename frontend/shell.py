@@ -19,6 +19,8 @@ KEYS = (
     ("Enter", "open"),
     ("n p", "next, previous critical segment of a timeline"),
     ("[ ]", "previous, next window of a timeline"),
+    ("+ − 0", "zoom a timeline in, out, to the whole window"),
+    ("← →", "earlier, later in a zoomed timeline"),
     ("Esc", "close, or drop the selection"),
 )
 
@@ -53,6 +55,7 @@ def _bar() -> Any:
                 children=[
                     html.A("Overview", href="/"),
                     html.A("Policy lab", href="/policy-lab"),
+                    html.A("Upload", href="/upload"),
                     html.A("Connections", href="/connections"),
                     html.A("Help", href="/help"),
                 ],

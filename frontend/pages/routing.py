@@ -7,10 +7,11 @@ from typing import Any
 
 from dash import Dash, Input, Output
 
-from frontend.components import states
-from frontend.pages import connections, job, overview, policy_lab
+from frontend.components import states, upload_parts
+from frontend.pages import connections, job, overview, policy_lab, upload
 from frontend.request import actor
 from webapp.analysis import selectors
+from webapp.telemetry.uploads import selectors as uploads
 
 JOB = re.compile(r"^/jobs/(\d{1,18})/?$")
 
@@ -34,4 +35,9 @@ def draw(route: dict[str, str]) -> Any:
         return states.not_found(f"There is no job {found[1]}, or you may not see it.")
     if path.rstrip("/") == "/policy-lab":
         return policy_lab.layout()
+    if path.rstrip("/") == "/upload":
+        return upload.layout()
+    if found := upload.ADDRESS.match(path):
+        row = uploads.upload(actor(), int(found[1]))
+        return upload.detail(row) if row is not None else upload_parts.gone(int(found[1]))
     return states.not_found(f"There is no page {path}.")

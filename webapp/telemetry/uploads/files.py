@@ -56,7 +56,7 @@ def path_of(upload_id: int, name: str) -> Path:
     return folder() / f"{upload_id}{suffix[0] if suffix else ''}"
 
 
-class Received(UploadedFile):  # type: ignore[type-arg]  (no generic at run time)
+class Received(UploadedFile):  # type: ignore[type-arg]  # no generic at run time
     """A file that came whole. It is thrown away with the request unless somebody takes it (:meth:`move`)."""
 
     def __init__(self, path: Path, name: str, size: int, digest: bytes, head: bytes) -> None:

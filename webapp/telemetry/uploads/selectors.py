@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from analytics.decode.formats import FORMATS
 from webapp.analysis.models import PendingRange, Window
 from webapp.jobs.models import Job
-from webapp.jobs.policies import Actor
+from webapp.jobs.policies import Actor, visible_jobs
 from webapp.telemetry.uploads.models import Upload, UploadState
 from webapp.telemetry.uploads.policies import own_uploads, visible_uploads
 
@@ -39,6 +39,11 @@ def recent(actor: Actor, *, everybody: bool = False) -> list[Upload]:
     """The newest uploads: one's own, or of everybody whose uploads one may see."""
     rows = visible_uploads(actor) if everybody else own_uploads(actor)
     return list(rows.select_related("job", "owner").order_by("-created_at", "-pk")[:RECENT])
+
+
+def known_job(actor: Actor, name: str) -> bool:
+    """Whether a job of this name exists that this person may see."""
+    return visible_jobs(actor).filter(name=name).exists()
 
 
 def result(stored: Upload) -> Result | None:

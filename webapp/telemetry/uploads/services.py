@@ -140,6 +140,11 @@ def name_of_file(name: str) -> str:
     return stem[:MAX_JOB_NAME].strip()
 
 
+def guess(name: str, head: bytes) -> str:
+    """The format a file of this name and these first bytes most likely has; "" if nobody can tell."""
+    return guess_format(name, head) or ""
+
+
 def _job_name(name: str) -> str:
     name = " ".join(name.split())
     if len(name) > MAX_JOB_NAME or not name.isprintable():
