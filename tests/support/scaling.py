@@ -79,3 +79,11 @@ def minute(start_ns: int, rate: float, *, split: int = 2, count: int = 2) -> Mea
         operators=(source, *seen.window.operators[1:]),
     )
     return Measured(seen.topology, window)
+
+
+def held(start_ns: int) -> Measured:
+    """A minute of a source that was held back and tells no backlog: nobody knows what it should deliver."""
+    known = minute(start_ns, 90.0)
+    source = replace(known.window.operators[0], lag_first=None, lag_last=None)
+    window = replace(known.window, operators=(source, *known.window.operators[1:]))
+    return Measured(known.topology, window)
