@@ -227,6 +227,7 @@ def _nothing(view: View, others: bool) -> Any:
                         html.Code("manage.py add_source spark-event-log-directory DIRECTORY"),
                     ]
                 ),
+                html.Li([html.A("Upload a trace file", href="/upload"), " of any format Weir reads."]),
                 html.Li(["Store a file of activities: ", html.Code("manage.py ingest FILE --job NAME")]),
                 html.Li(
                     [
