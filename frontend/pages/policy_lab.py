@@ -350,9 +350,8 @@ def _no_rates(job: Job, view: View) -> Any:
     return states.empty(
         "This job has no rates",
         "A replay needs what operators processed and how long they were busy. Weir gets it from the REST interface"
-        " of a Flink cluster: ",
-        html.Code("manage.py add_source flink URL"),
-        "Rates appear about a minute later.",
+        " of a Flink cluster; rates come about a minute after it was added.",
+        html.A("Add a Flink cluster", href="/connections", className="primary"),
     )
 
 

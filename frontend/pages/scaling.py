@@ -267,9 +267,9 @@ def _nothing(job: Job, setup: ScalingSetup) -> tuple[list[Any], Any]:
         more = states.empty(
             "No rates yet",
             "A recommendation needs what every operator processed and how long it was busy. Weir gets it from the"
-            " REST interface of a Flink cluster:",
-            html.Code("manage.py add_source flink URL"),
-            "Rates come about a minute later, the recommendation half a minute after them.",
+            " REST interface of a Flink cluster; rates come about a minute after it was added, and the"
+            " recommendation half a minute after them.",
+            html.A("Add a Flink cluster", href="/connections", className="primary"),
         )
         return said, more
     if job.finished or not setup.enabled:
