@@ -94,6 +94,8 @@ def _optional(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
     if len(others) > 1:
         raise TypeError(f"nothing has a field of several types: {kinds}")
     one = _reader(others[0])
+    if one is _float:
+        return lambda value: value if value is None or type(value) is float else _float(value)
     return lambda value: None if value is None else one(value)
 
 

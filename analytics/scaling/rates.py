@@ -195,15 +195,15 @@ def _true(observed: float | None, useful: float | None) -> float | None:
 
 
 def _finite(rates: InstanceRates) -> bool:
-    return all(
-        value is None or (math.isfinite(value) and value >= 0)
-        for value in (
-            rates.true_processing_per_s,
-            rates.true_output_per_s,
-            rates.observed_processing_per_s,
-            rates.observed_output_per_s,
-        )
-    )
+    for value in (
+        rates.true_processing_per_s,
+        rates.true_output_per_s,
+        rates.observed_processing_per_s,
+        rates.observed_output_per_s,
+    ):
+        if value is not None and not 0 <= value < math.inf:
+            return False
+    return True
 
 
 def _incomplete(operator: Operator, rates: OperatorRates | None) -> Reason | None:
@@ -241,9 +241,12 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 def _all(values: Iterable[float | None]) -> tuple[float, ...]:
     """The values, or none of them if one is missing."""
-    found = list(values)
-    known = tuple(value for value in found if value is not None)
-    return known if len(known) == len(found) else ()
+    known = []
+    for value in values:
+        if value is None:
+            return ()
+        known.append(value)
+    return tuple(known)
 
 
 def _target(
