@@ -41,6 +41,8 @@ def check(page: Page, width: int) -> None:
     page.wait_for_timeout(300)
     assert accessibility_faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+    heights = page.locator(".source .where").evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert all(height <= 80 for height in heights), "an address stands upright"
 
 
 def test_a_cluster_is_added_connects_gives_its_job_breaks_and_is_removed(

@@ -152,10 +152,9 @@ class SourceList(SourceView):
 
     def get(self, request: Request) -> Response:
         """One page."""
-        found = page(request, _sources(request), lambda row: row)
-        return Response(
-            found | {"items": [shown(row) for row in described(actor_of(request), found["items"])]}
-        )
+        found = page(request, _sources(request), lambda row: {"row": row})
+        items = described(actor_of(request), [item["row"] for item in found["items"]])
+        return Response(found | {"items": [shown(item) for item in items]})
 
     def post(self, request: Request) -> Response:
         """Connect one."""

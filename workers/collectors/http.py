@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,4 +68,5 @@ def _why(error: Exception) -> str:
             return f"no connection within {STEP_S:g} s"
         case httpx.TimeoutException():
             return f"no answer within {STEP_S:g} s"
-    return " ".join(str(error).split()) or type(error).__name__
+    words = " ".join(str(error).split()) or type(error).__name__
+    return re.sub(r"^\[Errno -?\d+\] ", "", words)

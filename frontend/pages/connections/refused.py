@@ -53,7 +53,8 @@ def _sentence(found: Sequence[Refused], later: bool, view: View) -> str:
     if later:
         return f"Refused before {parts.at(found[0].at, view)}."
     newest = found[0]
-    return f"Last refused at {parts.at(newest.at, view)}, sent with {newest.token_name}: {newest.reason}"
+    why = newest.reason.rstrip(".")
+    return f"Last refused at {parts.at(newest.at, view)}, sent with {newest.token_name}: {why}."
 
 
 def _listed(found: Sequence[Refused], later: bool, view: View) -> Any:
@@ -74,7 +75,7 @@ def _listed(found: Sequence[Refused], later: bool, view: View) -> Any:
 
 
 def _turns(more: int | None, later: bool) -> list[Any]:
-    turns = [("‹ Newest", None)] if later else []
+    turns: list[tuple[str, str | None]] = [("‹ Newest", None)] if later else []
     turns += [("Older ›", str(more))] if more is not None else []
     return [
         html.Button(label, className="tool", **{"data-set": json.dumps({"before": before})})

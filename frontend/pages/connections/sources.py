@@ -143,7 +143,7 @@ def _row(item: Connection, view: View, change: bool) -> Any:
     head = [
         html.Span(standing, className=f"state-word {code}"),
         html.Span(source.get_kind_display(), className="muted"),
-        html.Code(source.location, className="place"),
+        html.Code(source.location, className="where"),
     ]
     if change:
         head.append(html.Div(_tools(source), className="tools"))
