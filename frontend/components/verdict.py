@@ -6,6 +6,7 @@ from typing import Any
 
 from dash import html
 
+from analytics.model.decisions import Reason
 from analytics.scaling.lab import Lab, Lane
 from frontend import words
 
@@ -66,11 +67,11 @@ def why_not(lab: Lab) -> str:
     first = next((item for item in lab.diagnostics if item.code == "never_measured"), None)
     if first is None:
         return "Nothing in the stored rates can be replayed."
+    if first.example in {reason.words for reason in Reason}:
+        return f"Nothing can be replayed: {first.example}."
     if first.example in {name for _, name in lab.operators}:
         return f"{first.example} was never measured in full: its capacity is not known, and none is made up."
-    return (
-        f"It is not known what {first.example} should have delivered: it was held back, and nobody set its target."
-    )
+    return f"It is not known what {first.example} should have delivered: it was held back and has no target."
 
 
 ODD = {

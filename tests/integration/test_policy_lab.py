@@ -64,6 +64,16 @@ def test_windows_that_overlap_are_not_lived_through_twice() -> None:
     assert all(one.window.end_ns <= other.window.start_ns for one, other in pairwise(chosen))
 
 
+def test_a_job_with_very_many_instances_is_replayed_over_its_newest_windows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = scaling.doubled(minutes=12)
+    monkeypatch.setattr(policy_lab, "MOST_INSTANCE_WINDOWS", 40)
+    chosen = policy_lab.history(job, HOUR.from_ns, HOUR.to_ns)
+    newest = reports.newest_rates(job)
+    assert (len(chosen), chosen[-1]) == (8, newest), "eight windows of five instances"
+
+
 def test_a_replay_stands_until_newer_rates_or_another_setup_and_is_not_asked_twice() -> None:
     job = scaling.doubled(minutes=6)
     row = policy_lab.ask_history(job, HOUR, 0.0)

@@ -45,6 +45,9 @@ FEWEST_WINDOWS = 5
 MOST_WINDOWS = 720
 """What a replay may rest on, the newest of the range: they take some seconds on one core."""
 
+MOST_INSTANCE_WINDOWS = 300_000
+"""Instances times windows: a job with very many of them is replayed over a shorter time."""
+
 RESTARTS_S = (0.0, 10.0, 30.0, 120.0)
 MOST_LISTED = 200
 NEXMARK_KEY = "nexmark"
@@ -160,7 +163,9 @@ def history(job: Job, from_ns: int, to_ns: int) -> list[Measured]:
         if chosen and row.at_ns > chosen[-1].window.start_ns:
             continue
         chosen.append(reports.unpack(Measured, row.payload))
-        if len(chosen) == MOST_WINDOWS:
+        instances = sum(operator.parallelism for operator in chosen[0].topology.operators)
+        most = max(FEWEST_WINDOWS, min(MOST_WINDOWS, MOST_INSTANCE_WINDOWS // max(instances, 1)))
+        if len(chosen) == most:
             break
     return chosen[::-1]
 
