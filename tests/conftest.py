@@ -13,6 +13,7 @@ import django
 import pytest
 from playwright.sync_api import Browser
 
+from analytics.spark import sources
 from tests.support.browser import chromium
 from tests.support.services import Services, export, running_services
 
@@ -54,6 +55,15 @@ def postgres_url(services: Services) -> str:
 def valkey_url(services: Services) -> str:
     """URL of the test run's Valkey."""
     return services.valkey_url
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """Analysing reads segments over connections of its own; no database can be dropped while they are open."""
+    yield
+    for connection in sources._connections.values():
+        connection.close()
+    sources._connections.clear()
 
 
 @pytest.fixture(scope="session")

@@ -41,6 +41,10 @@ Attributes = Mapping[str, object]
 _OF_SPANS = frozenset(
     {"weir.worker", "weir.operator", "weir.activity", "weir.peer", "thread.id", "thread.name"}
 )
+_PLAIN = ("string_value", "int_value", "bytes_value")
+_OF_WORKERS = (
+    "weir.worker", "service.name", "service.instance.id", "thread.name", "thread.id", "host.name", "host",
+)  # fmt: skip
 _OF_RESOURCES = _OF_SPANS | {"service.name", "service.instance.id", "host.name", "host"}
 
 
@@ -65,6 +69,8 @@ class SpanDecoder:
         self.batch = BatchBuilder()
         self._spans: dict[bytes, SpanFacts] = {}
         self._seen: set[bytes] = set()
+        self._workers: dict[tuple[object, ...], int] = {}
+        self._operators: dict[object, int] = {}
 
     def add(self, resource_spans: Iterable[ResourceSpans]) -> int:
         """Take in spans; returns how many there were, good or bad."""
@@ -100,8 +106,8 @@ class SpanDecoder:
                 "message_without_peer", f"{span.name!r:.60} is a {kind.label} but has no weir.peer"
             )
             return
-        operator = self.batch.operator(_operator(span, told))
-        worker = self.batch.worker(_worker(told))
+        operator = self._operator(told.get("weir.operator", span.name))
+        worker = self._worker(told)
         if kind is not None and kind.is_message:
             peer = self.batch.worker(clean_name(str(told["weir.peer"])) or "unknown")
             self.batch.message(
@@ -119,6 +125,18 @@ class SpanDecoder:
             start_ns=span.start_time_unix_nano,
             end_ns=span.end_time_unix_nano,
         )
+
+    def _operator(self, name: object) -> int:
+        """Its position; names come again and again, so cleaning them once is enough."""
+        if name not in self._operators:
+            self._operators[name] = self.batch.operator(clean_name(str(name)))
+        return self._operators[name]
+
+    def _worker(self, told: Attributes) -> int:
+        key = tuple(map(told.get, _OF_WORKERS))
+        if key not in self._workers:
+            self._workers[key] = self.batch.worker(_worker(told))
+        return self._workers[key]
 
     def _in_time(self, span: Span) -> bool:
         start_ns, end_ns = span.start_time_unix_nano, span.end_time_unix_nano
@@ -147,10 +165,6 @@ class SpanDecoder:
         return ActivityType.UNKNOWN
 
 
-def _operator(span: Span, told: Attributes) -> str | None:
-    return clean_name(str(told.get("weir.operator", span.name)))
-
-
 def _worker(told: Attributes) -> Worker:
     host = clean_name(str(told.get("host.name", told.get("host", "")))) or ""
     if "weir.worker" in told:
@@ -167,4 +181,8 @@ def _attributes(pairs: Sequence[KeyValue] | Iterable[KeyValue], wanted: frozense
 
 def _value(value: AnyValue) -> object:
     field = value.WhichOneof("value")
-    return "" if field is None else getattr(value, field)
+    if field is None:
+        return ""
+    told = getattr(value, field)
+    # The others cannot be keys, or are the same key as a number that reads otherwise.
+    return told if field in _PLAIN else str(told)

@@ -93,14 +93,3 @@ def timeline_worker(django_db_setup: None, valkey_url: str) -> Iterator[None]:
     yield
     worker.terminate()
     worker.wait(20)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_connection_left(django_db_setup: None) -> Iterator[None]:
-    """The seed reads segments over its own connections; the database cannot be dropped while they are open."""
-    from analytics.spark import sources
-
-    yield
-    for connection in sources._connections.values():
-        connection.close()
-    sources._connections.clear()

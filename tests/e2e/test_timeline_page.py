@@ -87,7 +87,8 @@ def test_a_link_to_a_segment_shows_a_colleague_the_same(
     bob = visit()
     bob.sign_in("bob", path=page.url.removeprefix(alice.address))
     expect(bob.page.locator("#side dl")).to_contain_text("segment 1 of", timeout=30_000)
-    assert bob.page.locator("#under-strip").inner_text() == page.locator("#under-strip").inner_text()
+    expect(page.locator("#under-strip")).to_contain_text("UTC")
+    expect(bob.page.locator("#under-strip")).to_have_text(page.locator("#under-strip").inner_text())
     assert bob.page.locator("#side dl").inner_text() == page.locator("#side dl").inner_text()
 
 

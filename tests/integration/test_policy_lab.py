@@ -24,17 +24,21 @@ from workers.tasks import policy_lab as tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-NOW_NS = time.time_ns()
-HOUR = LabRange(NOW_NS - 3_700 * scaling.SECOND_NS, NOW_NS + 600 * scaling.SECOND_NS, "1h")
+
+@pytest.fixture
+def hour() -> LabRange:
+    """The last hour and some, and room for what comes."""
+    now_ns = time.time_ns()
+    return LabRange(now_ns - 3_700 * scaling.SECOND_NS, now_ns + 600 * scaling.SECOND_NS, "1h")
 
 
-def test_every_policy_is_tried_on_what_the_job_lived_through() -> None:
+def test_every_policy_is_tried_on_what_the_job_lived_through(hour: LabRange) -> None:
     job = scaling.doubled()
-    row = policy_lab.ask_history(job, HOUR, 30.0)
+    row = policy_lab.ask_history(job, hour, 30.0)
     assert row is not None
     assert (row.state, policy_lab.lab_of(row)) == (TimelineState.QUEUED, None)
     tasks.compute(row.key)
-    row = policy_lab.ask_history(job, HOUR, 30.0)
+    row = policy_lab.ask_history(job, hour, 30.0)
     assert row is not None
     assert row.state == TimelineState.READY
     found = policy_lab.lab_of(row)
@@ -50,7 +54,7 @@ def test_every_policy_is_tried_on_what_the_job_lived_through() -> None:
     assert lanes["dhalion"].under_target_s > lanes["ds2"].under_target_s
 
 
-def test_windows_that_overlap_are_not_lived_through_twice() -> None:
+def test_windows_that_overlap_are_not_lived_through_twice(hour: LabRange) -> None:
     job = scaling.doubled(minutes=10)
     newest = reports.newest_rates(job)
     assert newest is not None
@@ -59,31 +63,31 @@ def test_windows_that_overlap_are_not_lived_through_twice() -> None:
         for k in range(9)
     ]
     scaling.keep(job, half)
-    chosen = policy_lab.history(job, HOUR.from_ns, HOUR.to_ns)
+    chosen = policy_lab.history(job, hour.from_ns, hour.to_ns)
     assert len(chosen) == 10
     assert all(one.window.end_ns <= other.window.start_ns for one, other in pairwise(chosen))
 
 
 def test_a_job_with_very_many_instances_is_replayed_over_its_newest_windows(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, hour: LabRange
 ) -> None:
     job = scaling.doubled(minutes=12)
     monkeypatch.setattr(policy_lab, "MOST_INSTANCE_WINDOWS", 40)
-    chosen = policy_lab.history(job, HOUR.from_ns, HOUR.to_ns)
+    chosen = policy_lab.history(job, hour.from_ns, hour.to_ns)
     newest = reports.newest_rates(job)
     assert (len(chosen), chosen[-1]) == (8, newest), "eight windows of five instances"
 
 
-def test_a_replay_stands_until_newer_rates_or_another_setup_and_is_not_asked_twice() -> None:
+def test_a_replay_stands_until_newer_rates_or_another_setup_and_is_not_asked_twice(hour: LabRange) -> None:
     job = scaling.doubled(minutes=6)
-    row = policy_lab.ask_history(job, HOUR, 0.0)
+    row = policy_lab.ask_history(job, hour, 0.0)
     assert row is not None
-    again = policy_lab.ask_history(job, HOUR, 0.0)
+    again = policy_lab.ask_history(job, hour, 0.0)
     assert again is not None
     assert again.requested_at == row.requested_at
     tasks.compute(row.key)
     ScalingSetup.objects.create(job=job, targets_per_s={"events": 200.0})
-    changed = policy_lab.ask_history(job, HOUR, 0.0)
+    changed = policy_lab.ask_history(job, hour, 0.0)
     assert changed is not None
     assert changed.state == TimelineState.QUEUED
     assert policy_lab.lab_of(changed) is not None, "the answer of before is shown meanwhile"
@@ -91,18 +95,18 @@ def test_a_replay_stands_until_newer_rates_or_another_setup_and_is_not_asked_twi
     newest = reports.newest_rates(job)
     assert newest is not None
     scaling.keep(job, [scaling.minute(newest.window.end_ns, 40.0)])
-    soon = policy_lab.ask_history(job, HOUR, 0.0)
+    soon = policy_lab.ask_history(job, hour, 0.0)
     assert soon is not None
     assert soon.state == TimelineState.READY, "not at once for every new window"
     Replay.objects.update(requested_at=timezone.now() - policy_lab.REFRESH - timedelta(seconds=1))
-    later = policy_lab.ask_history(job, HOUR, 0.0)
+    later = policy_lab.ask_history(job, hour, 0.0)
     assert later is not None
     assert later.state == TimelineState.QUEUED
 
 
-def test_a_source_that_was_held_back_needs_a_target_before_anything_can_be_replayed() -> None:
+def test_a_source_that_was_held_back_needs_a_target_before_anything_can_be_replayed(hour: LabRange) -> None:
     job = scaling.recorded()
-    row = policy_lab.ask_history(job, HOUR, 0.0)
+    row = policy_lab.ask_history(job, hour, 0.0)
     assert row is not None
     tasks.compute(row.key)
     row.refresh_from_db()
@@ -113,7 +117,7 @@ def test_a_source_that_was_held_back_needs_a_target_before_anything_can_be_repla
         ("never_measured", scaling.SOURCE_NAME)
     ]
     ScalingSetup.objects.create(job=job, targets_per_s={scaling.SOURCE_NAME: 1000.0})
-    policy_lab.ask_history(job, HOUR, 0.0)
+    policy_lab.ask_history(job, hour, 0.0)
     tasks.compute(row.key)
     row.refresh_from_db()
     found = policy_lab.lab_of(row)
@@ -164,9 +168,9 @@ def test_only_jobs_that_a_person_may_see_and_that_have_rates_can_be_chosen() -> 
         policy_lab.jobs_with_history(AnonymousUser())
 
 
-def test_what_to_expect_does_not_depend_on_the_reserves_of_a_policy() -> None:
+def test_what_to_expect_does_not_depend_on_the_reserves_of_a_policy(hour: LabRange) -> None:
     job = scaling.doubled(minutes=2)
-    seen = policy_lab._seen(policy_lab.history(job, HOUR.from_ns, HOUR.to_ns)[-1], {})
+    seen = policy_lab._seen(policy_lab.history(job, hour.from_ns, hour.to_ns)[-1], {})
     found = outlook.outlook(job, seen, {"split": 6, "count": 6})
     assert found.before.achieved_ratio == pytest.approx(50 / 90)
     assert dict(found.after.utilisation) == pytest.approx({"split": 0.6, "count": 0.6})

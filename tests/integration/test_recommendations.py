@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -13,7 +12,6 @@ from django.core.management import CommandError, call_command
 
 from analytics.model import packed
 from analytics.model.decisions import Move
-from analytics.spark import sources
 from tests.support import fleet
 from webapp.accounts.models import User
 from webapp.analysis import advice, recommendations
@@ -26,15 +24,6 @@ from webapp.jobs.reports import Measured
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECOND_NS = 1_000_000_000
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_connection_left(django_db_setup: None) -> Iterator[None]:
-    """Rates are read over connections of their own; the database cannot be dropped while they are open."""
-    yield
-    for connection in sources._connections.values():
-        connection.close()
-    sources._connections.clear()
 
 
 @pytest.fixture

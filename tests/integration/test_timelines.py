@@ -2,7 +2,6 @@
 
 import pytest
 
-from analytics.spark.sources import PostgresSegments
 from tests.support import seed
 from webapp.analysis import selectors, timelines
 from webapp.analysis.models import Timeline, TimelineState, Window
@@ -18,14 +17,6 @@ def job() -> Job:
     made = seed.make_job("ad-events")
     seed.stream(made, FIRST_SECOND, 6)
     return made
-
-
-@pytest.fixture(autouse=True)
-def _no_connection_left(transactional_db: None) -> object:
-    yield
-    for connection in PostgresSegments._connections.values():
-        connection.close()
-    PostgresSegments._connections.clear()
 
 
 def newest(job: Job) -> int:

@@ -6,7 +6,6 @@ import gzip
 import io
 import os
 import socket
-from collections.abc import Iterator
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -18,7 +17,6 @@ from django.test import Client, override_settings
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
-from analytics.spark.sources import PostgresSegments
 from tests.support import seed, uploads
 from webapp.accounts.models import Scope, User
 from webapp.accounts.services import create_token
@@ -35,15 +33,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _empty_folder() -> None:
     for path in files.folder().iterdir():
         path.unlink()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _no_connection_left(django_db_setup: None) -> Iterator[None]:
-    """Analysing reads segments over connections of its own; the database cannot be dropped while they are open."""
-    yield
-    for connection in PostgresSegments._connections.values():
-        connection.close()
-    PostgresSegments._connections.clear()
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def web(settings: RunSettings) -> tuple[str, ...]:
     """The command of the web server."""
     return (
         PYTHON, "-m", "gunicorn", "webapp.wsgi", "--bind", f"127.0.0.1:{settings.port}",
-        "--workers", "1", "--threads", "8", "--timeout", "120", "--graceful-timeout", "5",
+        "--workers", "2", "--threads", "8", "--timeout", "120", "--graceful-timeout", "5",
         "--no-control-socket", "--access-logfile", "-",
     )  # fmt: skip
 
