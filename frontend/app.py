@@ -8,11 +8,13 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 
 from frontend import palette, shell
+from frontend.components.proposals import deciding
 from frontend.pages import (
     connections,
     limits,
     overview,
     policy_lab,
+    proposal,
     questions,
     routing,
     scaling,
@@ -47,6 +49,7 @@ def make_app() -> Dash:
     made.layout = shell.layout
     for part in (
         shell,
+        deciding,
         routing,
         overview,
         limits,
@@ -56,6 +59,7 @@ def make_app() -> Dash:
         policy_lab,
         upload,
         connections,
+        proposal,
     ):
         part.register(made)
     made._setup_server()  # without it, each worker's first callback would meet an empty callback map

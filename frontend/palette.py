@@ -26,11 +26,13 @@ LIGHT_SURFACES: Final = {
     "page": "#f6f7f9", "card": "#ffffff", "line": "#d5d9e0", "grid": "#e8ebef", "text": "#171a20",
     "muted": "#565d6a", "accent": "#0b57c2", "on-accent": "#ffffff", "skeleton": "#e6e9ee",
     "warn": "#7d5000", "warn-back": "#fff4d6", "harm": "#a3172b", "harm-back": "#fdebec", "good": "#1d6b34",
+    "open": "#4a3fc0",
 }  # fmt: skip
 DARK_SURFACES: Final = {
     "page": "#0f1115", "card": "#171a20", "line": "#343a45", "grid": "#262b34", "text": "#eceff4",
     "muted": "#a9b1be", "accent": "#8ab8ff", "on-accent": "#0f1115", "skeleton": "#262b34",
     "warn": "#ffd479", "warn-back": "#2e2611", "harm": "#ff9aa5", "harm-back": "#351a1e", "good": "#86d99c",
+    "open": "#b9b2ff",
 }  # fmt: skip
 
 

@@ -4,7 +4,9 @@ from typing import cast
 
 import flask
 from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import PermissionDenied
 
+from webapp.accounts.models import User
 from webapp.jobs.policies import Actor
 
 ACTOR = "weir.actor"
@@ -16,6 +18,20 @@ def actor() -> Actor:
     if not flask.has_request_context():
         return AnonymousUser()
     return cast(Actor, flask.request.environ.get(ACTOR) or AnonymousUser())
+
+
+def person() -> User:
+    """The person behind the current callback.
+
+    Raises
+    ------
+    PermissionDenied
+        If nobody is signed in.
+    """
+    who = actor()
+    if not isinstance(who, User):
+        raise PermissionDenied("sign in first")
+    return who
 
 
 def csrf_token() -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
+from frontend.components.proposals import deciding
 from frontend.request import actor, csrf_token
 from frontend.state import RANGE_LABELS
 
@@ -18,6 +19,7 @@ KEYS = (
     ("j k", "next, previous job"),
     ("Enter", "open"),
     ("n p", "next, previous critical segment of a timeline"),
+    ("a r", "approve, reject: opens the dialog, decides nothing"),
     ("[ ]", "previous, next window of a timeline"),
     ("+ − 0", "zoom a timeline in, out, to the whole window"),
     ("← →", "earlier, later in a zoomed timeline"),
@@ -41,6 +43,7 @@ def layout() -> Any:
             html.Div(id="banner", className="banner", role="alert", hidden=True),
             html.Main(id="page", className="page", tabIndex="-1"),
             _help(),
+            *deciding.frame(),
         ],
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 from dash import Dash, Input, Output
 
 from frontend.components import states, upload_parts
-from frontend.pages import connections, job, overview, policy_lab, upload
-from frontend.request import actor
+from frontend.pages import connections, job, overview, policy_lab, proposal, upload
+from frontend.request import actor, person
 from webapp.analysis import selectors
+from webapp.reconfigurations import selectors as reconfigurations
 from webapp.telemetry.uploads import selectors as uploads
 
 JOB = re.compile(r"^/jobs/(\d{1,18})/?$")
@@ -33,6 +34,10 @@ def draw(route: dict[str, str]) -> Any:
         if known is not None:
             return job.layout(known, route["tab"])
         return states.not_found(f"There is no job {found[1]}, or you may not see it.")
+    if found := proposal.ADDRESS.match(path):
+        if reconfigurations.proposal(person(), int(found[1])) is not None:
+            return proposal.layout(int(found[1]))
+        return states.not_found(f"There is no proposal {found[1]}, or you may not see it.")
     if path.rstrip("/") == "/policy-lab":
         return policy_lab.layout()
     if path.rstrip("/") == "/upload":
