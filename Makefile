@@ -1,7 +1,7 @@
 # Weir. `make help` lists what there is; every target sets up what it needs.
 # Works with GNU make 3.81, which macOS brings: anything longer than a line is a script in .ci/.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types imports pytest fmt bench browser clean
+.PHONY: help setup run demo-flink test test-flink lint types imports pytest fmt bench browser clean
 
 BIN := .venv/bin
 CHROMIUM ?= /usr/bin/chromium
@@ -9,7 +9,7 @@ export CHROMIUM
 
 help: ## Show this list
 	@echo "Weir measures and regulates streaming jobs. Commands:"
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-15s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-18s %s\n", $$1, $$2}'
 	@echo "Settings of make run: WEIR_PORT (8000), WEIR_HOME (.weir), WEIR_DEMO=0 (no demo stream). DATABASE_URL,"
 	@echo "REDIS_URL, SPARK_MASTER, SPARK_REMOTE and JAVA_HOME each replace what Weir would bring itself."
 
@@ -19,10 +19,16 @@ setup: ## Make .venv from requirements.lock (only when the lock changed)
 run: setup ## Start Weir with a real demo stream; prints the address and how to sign in
 	@exec $(BIN)/python -m webapp.ops.supervisor --stop-with-parent
 
+demo-flink: setup ## Beside make run: a real Flink with a job held back, to try the whole loop on (needs a JDK)
+	@.ci/flink $(BIN)/python -m workers.flink_demo --stop-with-parent
+
 test: setup browser lint types imports pytest ## Everything CI checks: lint, types, imports and all tests
 
 pytest: setup ## All tests without the checks; ARGS="tests/unit -k words" for some of them
-	@$(BIN)/python -m pytest -m "not bench" $(ARGS)
+	@$(BIN)/python -m pytest -m "not bench and not flink" $(ARGS)
+
+test-flink: setup browser ## The whole loop on a real Flink: scaled, verified, made worse, taken back (needs a JDK)
+	@.ci/flink $(BIN)/python -m pytest tests/flink $(ARGS)
 
 lint: setup ## ruff
 	@$(BIN)/ruff check .
