@@ -25,6 +25,8 @@ SMALLEST_CP = 1e-3
 """A pair below this participation is not worth a move."""
 
 Pairs = dict[int, dict[int, float]]
+Peaks = dict[tuple[int, int], tuple[float, int]]
+"""Of two workers, the lower first: the most a channel of theirs had in a window, and when that window begins."""
 
 
 def propose_collocation(
@@ -54,14 +56,14 @@ def propose_collocation(
     windows = list(summaries)
     fine = [window for window in windows if window.status is WindowStatus.OK]
     length_ns = sum(window.end_ns - window.start_ns for window in fine)
-    traffic = _traffic(fine, length_ns, len(hosts))
+    traffic, peaks = _traffic(fine, length_ns, len(hosts))
     names, host_of = _number_hosts(hosts)
     across = {
         worker: {p: cp for p, cp in partners.items() if host_of[p] != host_of[worker]}
         for worker, partners in traffic.items()
     }
     total = sum(sum(partners.values()) for partners in traffic.values()) / 2
-    proposals = _propose(across, traffic, host_of, smallest_cp, most)
+    proposals = _propose(across, traffic, peaks, host_of, smallest_cp, most)
     return CollocationAnswer(
         window_count=len(fine),
         windows_left_out=len(windows) - len(fine),
@@ -74,9 +76,10 @@ def propose_collocation(
     )
 
 
-def _traffic(fine: Sequence[WindowSummary], length_ns: int, workers: int) -> Pairs:
-    """Participation of the messages between two workers, both ways, found under either."""
+def _traffic(fine: Sequence[WindowSummary], length_ns: int, workers: int) -> tuple[Pairs, Peaks]:
+    """Participation of the messages between two workers, both ways, found under either, and where it peaks."""
     pairs: Pairs = defaultdict(lambda: defaultdict(float))
+    peaks: Peaks = {}
     for window in fine:
         weight = (window.end_ns - window.start_ns) / length_ns
         channels = zip(
@@ -88,7 +91,9 @@ def _traffic(fine: Sequence[WindowSummary], length_ns: int, workers: int) -> Pai
             if src != dst and cp > 0:
                 pairs[src][dst] += float(cp) * weight
                 pairs[dst][src] += float(cp) * weight
-    return pairs
+                pair = min(src, dst), max(src, dst)
+                peaks[pair] = max(peaks.get(pair, (0.0, 0)), (float(cp) * weight, window.start_ns))
+    return pairs, peaks
 
 
 def _own_messages(fine: Sequence[WindowSummary], length_ns: int) -> float:
@@ -117,7 +122,7 @@ def _number_hosts(hosts: Sequence[str]) -> tuple[tuple[str, ...], list[int]]:
 
 
 def _propose(
-    across: Pairs, traffic: Pairs, host_of: Sequence[int], smallest_cp: float, most: int
+    across: Pairs, traffic: Pairs, peaks: Peaks, host_of: Sequence[int], smallest_cp: float, most: int
 ) -> list[CollocationProposal]:
     left = {
         worker: {p: cp for p, cp in partners.items() if cp >= smallest_cp}
@@ -128,7 +133,7 @@ def _propose(
         worker = max(left, key=lambda w: (sum(left[w].values()), len(left[w]), -w), default=None)
         if worker is None or not left[worker]:
             break
-        beside = _enough(left[worker])
+        beside = _enough(worker, left[worker], peaks)
         proposals.append(_proposal(worker, beside, traffic[worker], host_of))
         for partner in beside:
             del left[worker][partner.worker]
@@ -141,14 +146,14 @@ def _propose(
     return proposals
 
 
-def _enough(partners: dict[int, float]) -> tuple[CollocationPartner, ...]:
+def _enough(worker: int, partners: dict[int, float], peaks: Peaks) -> tuple[CollocationPartner, ...]:
     """The partners that make up most of the participation, largest first."""
     goal = COVERED * sum(partners.values())
     taken: list[CollocationPartner] = []
-    for worker, cp in sorted(partners.items(), key=lambda item: (-item[1], item[0])):
+    for other, cp in sorted(partners.items(), key=lambda item: (-item[1], item[0])):
         if sum(partner.cp for partner in taken) >= goal:
             break
-        taken.append(CollocationPartner(worker, cp))
+        taken.append(CollocationPartner(other, cp, peaks[min(worker, other), max(worker, other)][1]))
     return tuple(taken)
 
 

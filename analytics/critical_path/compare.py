@@ -152,7 +152,8 @@ def _changes(dimension: Dimension, read: Read, sides: tuple[_Side, _Side]) -> tu
             for column in (0, 1)
         )
         few = min(len(side.windows) for side in sides) < FEWEST
-        found.append(_change(dimension, (key >> 32) - 1, (key & 0xFFFFFFFF) - 1, cp, profile, few))
+        peaks = [_peak(matrix[0][i], side) for matrix, side in zip(rows, sides, strict=True)]
+        found.append(_change(dimension, (key >> 32) - 1, (key & 0xFFFFFFFF) - 1, cp, profile, few, peaks))
     return found, len(present) - len(chosen)
 
 
@@ -166,15 +167,28 @@ def _matrices(side: _Side, table: _Table, keys: Int64) -> tuple[Float64, Float64
     return cp, conventional
 
 
+def _peak(cp: Float64, side: _Side) -> int | None:
+    """When the window begins in which a group's participation is largest; of equal ones the last."""
+    if not cp.any():
+        return None
+    return side.windows[len(cp) - 1 - int(np.argmax(cp[::-1]))].start_ns
+
+
 def _change(
-    dimension: Dimension, group: int, peer: int, cp: list[_Mean], profile: list[_Mean], few: bool
+    dimension: Dimension,
+    group: int,
+    peer: int,
+    cp: list[_Mean],
+    profile: list[_Mean],
+    few: bool,
+    peaks: list[int | None],
 ) -> Change:
     cp_error, profile_error = (float(np.hypot(a.error, b.error)) for a, b in (cp, profile))
     stands_out = abs(cp[1].value - cp[0].value) > max(_SURE_ERRORS * cp_error, _SMALLEST)
     confidence = Confidence.SURE if stands_out else Confidence.UNSURE
     return Change(
         dimension, group, peer, cp[0].value, cp[1].value, cp_error, cp[0].spread, cp[1].spread,
-        profile[0].value, profile[1].value, profile_error, Confidence.TOO_FEW if few else confidence,
+        profile[0].value, profile[1].value, profile_error, Confidence.TOO_FEW if few else confidence, *peaks,
     )  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from analytics.model.answers import (
     Target,
     TargetKind,
     WhatIfAnswer,
+    WhatIfPaths,
     WhatIfRanking,
     WhatIfRow,
     WhatIfWindow,
@@ -76,6 +77,30 @@ def what_if(
         length_ns=sum(window.end_ns - window.start_ns for window in fine),
         windows=tuple(answers),
     )
+
+
+def paths(
+    summary: WindowSummary,
+    edges: WindowEdges,
+    target: Target,
+    factor: float,
+    *,
+    most_steps: int = MOST_STEPS,
+) -> WhatIfPaths:
+    """One window's representative critical path beside the one it would have.
+
+    Parameters are those of `what_if`, for a single window. Without status OK neither path has steps.
+
+    Raises
+    ------
+    ValueError
+        As in `what_if`.
+    """
+    _check(target, [factor])
+    now = _path_now(edges) if summary.status is WindowStatus.OK else ()
+    left_out = max(len(now) - most_steps, 0)
+    then = _retimed(summary, edges, target, factor, most_steps)
+    return WhatIfPaths(target, float(factor), then, now[left_out:], left_out)
 
 
 def rank(windows: Iterable[Window], factors: Sequence[float] = FACTORS) -> WhatIfRanking:
@@ -190,14 +215,33 @@ def _parts(edges: WindowEdges, taken: Int64, duration_ns: Float64) -> tuple[Path
 def _steps(window: Retimable, edges: WindowEdges, taken: Int64, at_ns: Float64) -> tuple[PathStep, ...]:
     """The path's edges, with neighbours of one worker, type and operator joined."""
     begin, g = window.begin_ns, window.graph
+    at = [begin + round(moment) for moment in at_ns.tolist()]
+    return _joined(_step(edges, edge, at[g.src[edge]], at[g.dst[edge]]) for edge in taken.tolist())
+
+
+def _path_now(edges: WindowEdges) -> tuple[PathStep, ...]:
+    """The representative path's edges, each beginning where the one before ends; joined as `_steps` joins them."""
+    on_path = np.flatnonzero(edges.on_path).tolist()
+    leads_on = {(int(edges.src[edge]), int(edges.src_ns[edge])): edge for edge in on_path}
+    reached = {(int(edges.dst[edge]), int(edges.dst_ns[edge])) for edge in on_path}
+    edge = next((leads_on[vertex] for vertex in leads_on if vertex not in reached), None)
+    steps = []
+    while edge is not None:
+        steps.append(_step(edges, edge, int(edges.src_ns[edge]), int(edges.dst_ns[edge])))
+        edge = leads_on.get((int(edges.dst[edge]), int(edges.dst_ns[edge])))
+    return _joined(steps)
+
+
+def _step(edges: WindowEdges, edge: int, src_ns: int, dst_ns: int) -> PathStep:
+    return PathStep(
+        int(edges.src[edge]), src_ns, int(edges.dst[edge]), dst_ns, int(edges.src_ns[edge]),
+        int(edges.dst_ns[edge]), int(edges.type[edge]), int(edges.operator[edge]),
+    )  # fmt: skip
+
+
+def _joined(found: Iterable[PathStep]) -> tuple[PathStep, ...]:
     steps: list[PathStep] = []
-    for edge in taken.tolist():
-        a, b = int(g.src[edge]), int(g.dst[edge])
-        step = PathStep(
-            int(edges.src[edge]), begin + round(float(at_ns[a])), int(edges.dst[edge]),
-            begin + round(float(at_ns[b])), int(edges.src_ns[edge]), int(edges.dst_ns[edge]),
-            int(edges.type[edge]), int(edges.operator[edge]),
-        )  # fmt: skip
+    for step in found:
         last = steps[-1] if steps else None
         if last and _is_one_stretch(last, step):
             steps[-1] = PathStep(

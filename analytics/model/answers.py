@@ -146,6 +146,21 @@ class WhatIfAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class WhatIfPaths:
+    """One window's critical path as it is, and as it would be if ``target`` were ``factor`` times faster.
+
+    ``now`` is the representative path; its times are both times of its steps. The new one is in ``window``.
+    ``now_left_out`` steps at its beginning are not listed.
+    """
+
+    target: Target
+    factor: float
+    window: WhatIfWindow
+    now: tuple[PathStep, ...]
+    now_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
 class WhatIfRow:
     """One candidate: its critical participation, and what is saved at each factor of the ranking."""
 
@@ -203,6 +218,7 @@ class Change:
 
     ``cp_*`` and ``conventional_*`` are means over the windows, weighted with their effective lengths; ``*_error``
     is the standard error of the difference, ``cp_spread_*`` the weighted standard deviation between windows.
+    ``peak_*_ns`` is when the window begins in which its participation was largest, None if it never had any.
     """
 
     dimension: Dimension
@@ -217,6 +233,8 @@ class Change:
     conventional_after: float
     conventional_error: float
     confidence: Confidence
+    peak_before_ns: int | None
+    peak_after_ns: int | None
 
     @property
     def cp_change(self) -> float:
@@ -241,10 +259,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class CollocationPartner:
-    """A worker on another host, and the critical participation of the messages with it, both ways."""
+    """A worker on another host, and the critical participation of the messages with it, both ways.
+
+    In the window that begins at ``peak_ns`` one channel of the two had more of it than in any other.
+    """
 
     worker: int
     cp: float
+    peak_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +366,7 @@ class TrustAnswer:
     diagnostics: tuple[Diagnostic, ...]
 
 
-Answer = WhyAnswer | WhatIfAnswer | WhatIfRanking | Comparison | CollocationAnswer | TrustAnswer
+Answer = WhyAnswer | WhatIfAnswer | WhatIfPaths | WhatIfRanking | Comparison | CollocationAnswer | TrustAnswer
 _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Answer)}
 
 

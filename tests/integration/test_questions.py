@@ -12,7 +12,7 @@ from redis import Redis
 from analytics.critical_path import analyse, every_window_edges, trust, why
 from analytics.critical_path.collocation import propose_collocation
 from analytics.critical_path.compare import compare
-from analytics.critical_path.what_if import rank, what_if
+from analytics.critical_path.what_if import paths, rank, what_if
 from analytics.model.activity import ActivityType
 from analytics.model.answers import Target, TargetKind, TrustLimits
 from analytics.model.results import Windows
@@ -82,6 +82,27 @@ def test_what_would_be_saved_is_that_of_the_records(job: Job, factor: float) -> 
     found = answered(job, asked(QuestionKind.WHAT_IF, target_kind="operator", target=1, factor=said))
     assert found == what_if(edges(job), Target(TargetKind.OPERATOR, 1), factor, most_steps=0)
     assert found.saved_ns > 0  # type: ignore[attr-defined]
+
+
+def test_the_paths_of_one_window_are_those_of_the_records(job: Job) -> None:
+    start_ns = RANGE[0] + 3 * S
+    params = {"window_ns": start_ns, "target_kind": "worker", "target": 0, "factor": 2.5}
+    found = answered(job, Asked(QuestionKind.WHAT_IF, params, ((start_ns, start_ns + 1),)))
+    assert found == paths(*edges(job)[3], Target(TargetKind.WORKER, 0), 2.5)
+    assert found.now  # type: ignore[attr-defined]
+    assert found.window.path  # type: ignore[attr-defined]
+
+
+def test_an_answer_of_another_release_is_asked_anew(job: Job) -> None:
+    question = asked(QuestionKind.RANKING)
+    answered(job, question)
+    Question.objects.update(version="0 x", payload={"kind": "WhatIfRanking", "rows": []})
+    row = questions.ask(job, question)
+    assert row is not None
+    assert (row.state, questions.answer_of(row)) == (TimelineState.QUEUED, None)
+    assert questions.known(job, question) is None
+    answer(row.pk)
+    assert questions.answer_of(Question.objects.get()) == rank(edges(job))
 
 
 def test_why_workers_waited_is_that_of_the_records(job: Job) -> None:

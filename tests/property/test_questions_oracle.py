@@ -2,12 +2,13 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from analytics.critical_path.retiming import last_moments, prepare
-from analytics.critical_path.what_if import FACTORS, rank, what_if
+from analytics.critical_path.what_if import FACTORS, paths, rank, what_if
 from analytics.critical_path.why import why
 from analytics.model.answers import Target, TargetKind
 from analytics.model.trace import Records
@@ -77,6 +78,19 @@ def test_every_vertex_of_the_new_path_is_where_the_slow_one_puts_it(block):
             )
         for a, b in zip(window.path, window.path[1:], strict=False):
             assert (a.dst, a.dst_ns, a.was_dst_ns) == (b.src, b.src_ns, b.was_src_ns)
+
+
+def test_the_path_as_it_is_goes_through_the_whole_window_over_marked_edges():
+    for summary, edges in fine_windows(19, 200):
+        steps = paths(summary, edges, Target(TargetKind.WORKER, 0), 2.0).now
+        assert (steps[0].src_ns, steps[-1].dst_ns) == (summary.start_ns, summary.end_ns)
+        for a, b in pairwise(steps):
+            assert (a.dst, a.dst_ns) == (b.src, b.src_ns)
+        marked = [edge for edge, is_on in zip(listed(edges), edges.on_path, strict=True) if is_on]
+        assert sum(e[3] - e[1] for e in marked) == summary.end_ns - summary.start_ns
+        for e in marked:  # each lies in the one step of its worker, type and operator
+            alike = [s for s in steps if (s.src, s.dst, s.type, s.operator) == (e[0], e[2], e[4], e[5])]
+            assert any(s.src_ns <= e[1] and e[3] <= s.dst_ns for s in alike)
 
 
 def test_the_recorded_speed_saves_nothing_and_more_speed_never_less():

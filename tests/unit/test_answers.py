@@ -9,7 +9,7 @@ from analytics.critical_path import analyse, covering_windows, default_lifetimes
 from analytics.critical_path.collocation import propose_collocation
 from analytics.critical_path.compare import compare
 from analytics.critical_path.trust import check_trust
-from analytics.critical_path.what_if import rank, what_if
+from analytics.critical_path.what_if import paths, rank, what_if
 from analytics.critical_path.why import why
 from analytics.model.answers import Target, TargetKind, UnreadableAnswerError, from_json, to_json
 from analytics.model.trace import Records
@@ -35,10 +35,11 @@ def answers():
         compare(summaries[:1], summaries[1:]),
         propose_collocation(summaries, ["a", "b"]),
         check_trust(records, *lives, windows),
+        paths(*window, Target(TargetKind.WORKER, 0), 2.0),
     ]
 
 
-@pytest.mark.parametrize("position", range(6))
+@pytest.mark.parametrize("position", range(7))
 def test_an_answer_comes_back_as_it_was(position):
     answer = answers()[position]
     assert from_json(json.loads(json.dumps(to_json(answer), allow_nan=False))) == answer

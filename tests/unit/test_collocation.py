@@ -28,6 +28,16 @@ def test_one_worker_is_put_beside_those_it_talks_to():
     assert (answer.cp_messages, answer.cp_across_hosts) == (pytest.approx(0.22), pytest.approx(0.2))
 
 
+def test_a_partner_names_the_window_in_which_a_channel_of_the_two_had_most():
+    windows = [
+        summary(0, 10, channel={(0, 1): 0.2, (1, 0): 0.2}),
+        summary(10, 20, channel={(1, 0): 0.3}),
+        summary(20, 30, channel={(0, 1): 0.1}),
+    ]
+    (proposal,) = propose_collocation(windows, ["a", "b"]).proposals
+    assert [(p.worker, p.peak_ns) for p in proposal.beside] == [(1, 10)]
+
+
 def test_partners_on_several_hosts_are_priced_by_host():
     answer = propose_collocation([summary(channel={(0, 1): 0.3, (0, 2): 0.2})], ["a", "b", "c"])
     (proposal,) = answer.proposals

@@ -46,6 +46,13 @@ def test_a_group_that_a_window_lacks_is_zero_there():
     assert (change.cp_before, change.cp_after) == (pytest.approx(0.3), 0.0)
 
 
+def test_a_difference_names_the_window_of_each_side_in_which_the_group_had_most():
+    change = one(compare(series(0.1, 0.4, 0.4, 0.2), [summary(40, 50)]))
+    assert (change.peak_before_ns, change.peak_after_ns) == (20, None)  # of equal ones the last
+    only_profile = [summary(0, 10, worker={0: 0.0})]
+    assert all(c.peak_before_ns is None for c in compare(only_profile, only_profile).changes)
+
+
 def test_sure_differences_come_first_then_the_larger():
     def window(k, *, steady, noisy, small):
         return summary(k * 10, k * 10 + 10, worker={1: steady, 2: noisy, 3: small})

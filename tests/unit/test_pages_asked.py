@@ -95,7 +95,7 @@ def test_the_pieces_of_a_hop_add_up_to_it() -> None:
 
 def test_changes_are_drawn_in_points_with_twice_their_error_and_pale_if_unsure() -> None:
     def change(cp_after: float, confidence: Confidence) -> Change:
-        return Change(Dimension.OPERATOR, 0, -1, 0.2, cp_after, 0.01, 0, 0, 0, 0, 0, confidence)
+        return Change(Dimension.OPERATOR, 0, -1, 0.2, cp_after, 0.01, 0, 0, 0, 0, 0, confidence, None, None)
 
     rows = [change(0.5, Confidence.SURE), change(0.1, Confidence.UNSURE)]
     (trace,) = changes.figure(rows, ["a", "b"], COLOURS, False)["data"]

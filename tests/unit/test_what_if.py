@@ -6,7 +6,7 @@ import time
 import pytest
 
 from analytics.critical_path import covering_windows, default_lifetimes, every_window_edges
-from analytics.critical_path.what_if import rank, what_if
+from analytics.critical_path.what_if import paths, rank, what_if
 from analytics.model.answers import PathPart, Target, TargetKind
 from tests.bench.bench_kernel import SECOND_NS, make_trace
 from tests.support.traces_small import CONTROL, DATA, PROCESSING, UNKNOWN, WAITING, message, wait, work
@@ -142,6 +142,45 @@ def test_the_new_path_is_told_at_new_and_old_times():
     assert window.steps_left_out == 0
     (short,) = what_if([one_window(STRAGGLER, 2)], operator(7), math.inf, most_steps=1).windows
     assert (short.path, short.steps_left_out) == (window.path[-1:], 2)
+
+
+def told(steps):
+    return [(s.src, s.src_ns, s.dst, s.dst_ns, s.type) for s in steps]
+
+
+def test_the_path_as_it_is_stands_beside_the_one_it_would_be():
+    # Figure 2 as it is: of the ends, i is reached by 4 paths and e by 2. Back from i: over d-i and h-i come 2 paths
+    # each, the tie goes to the lower worker, so d-i; before it c-d and h-c (no other way); then g-h; before g the
+    # tie of b-g and f-g goes to worker 0 again.
+    found = paths(*one_window(FIGURE_2, 2), worker(1), math.inf)
+    assert told(found.now) == [
+        (0, 0, 1, 1000, DATA),
+        (1, 1000, 1, 2000, PROCESSING),
+        (1, 2000, 0, 3000, DATA),
+        (0, 3000, 0, 4000, PROCESSING),
+        (0, 4000, 1, 5000, DATA),
+    ]
+    assert all((s.src_ns, s.dst_ns) == (s.was_src_ns, s.was_dst_ns) for s in found.now)
+    # Worker 1 in no time: g = h = 1000, c = 2000, d = 3000, e = i = 4000. Of e and i the lower worker's, e: its
+    # work c-e took 3000-5000 and is one stretch from 2000 on.
+    assert told(found.window.path) == [
+        (0, 0, 1, 1000, DATA),
+        (1, 1000, 1, 1000, PROCESSING),
+        (1, 1000, 0, 2000, DATA),
+        (0, 2000, 0, 4000, PROCESSING),
+    ]
+    assert (found.window.saved_ns, found.now_left_out) == (1000, 0)
+    short = paths(*one_window(FIGURE_2, 2), worker(1), math.inf, most_steps=2)
+    assert (short.now, short.now_left_out) == (found.now[-2:], 3)
+    assert (short.window.path, short.window.steps_left_out) == (found.window.path[-2:], 2)
+
+
+def test_a_window_without_a_critical_path_has_neither_path():
+    rows = [work(0, 0, 10), work(1, 0, 10), message(0, 7, 1, 5)]
+    found = paths(*many_windows(rows, 2, 10)[0], worker(0), 2.0)
+    assert (found.now, found.window.path, found.window.saved_ns) == ((), (), 0)
+    with pytest.raises(ValueError, match="at least 1"):
+        paths(*many_windows(rows, 2, 10)[0], worker(0), 0.5)
 
 
 def test_the_ranking_puts_first_what_saves_most():

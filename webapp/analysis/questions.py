@@ -16,14 +16,14 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from analytics.model.answers import Answer, from_json, to_json
+from analytics.model.answers import Answer, UnreadableAnswerError, from_json, to_json
 from webapp.analysis.basis import Basis, Budget, around, choose, version
 from webapp.analysis.models import Question, QuestionKind, TimelineState
 from webapp.jobs.models import Job
 from webapp.queue import enqueue
 
 TASK = "workers.tasks.questions.answer"
-ANSWERS_VERSION = 1
+ANSWERS_VERSION = 2
 """Rises whenever the same windows may give another answer, or answers are written differently."""
 
 REFRESH = timedelta(seconds=20)
@@ -163,8 +163,13 @@ def retry(job: Job, asked: Asked) -> None:
 
 
 def answer_of(row: Question | None) -> Answer | None:
-    """The newest answer of a question, if there is any."""
-    return None if row is None or row.payload is None else from_json(row.payload)
+    """The newest answer of a question, if there is any that this release can read."""
+    if row is None or row.payload is None:
+        return None
+    try:
+        return from_json(row.payload)
+    except UnreadableAnswerError:  # of another release, whose version is another: it is being asked anew
+        return None
 
 
 def known(job: Job, asked: Asked) -> Answer | None:

@@ -11,7 +11,7 @@ from celery import shared_task
 from analytics.critical_path import every_window_edges, trust, why
 from analytics.critical_path.collocation import propose_collocation
 from analytics.critical_path.compare import compare
-from analytics.critical_path.what_if import Window, rank, what_if
+from analytics.critical_path.what_if import Window, paths, rank, what_if
 from analytics.model.answers import Answer, Target, TargetKind, TrustLimits
 from analytics.model.results import Windows
 from webapp.analysis import basis, questions
@@ -53,6 +53,8 @@ def _ranking(row: Question, _params: dict[str, Any]) -> Answer:
 def _what_if(row: Question, params: dict[str, Any]) -> Answer:
     target = Target(TargetKind(params["target_kind"]), params["target"])
     factor = math.inf if params["factor"] == "infinite" else float(params["factor"])
+    if "window_ns" in params:
+        return paths(*next(_windows(row)), target, factor)
     return what_if(_windows(row), target, factor, most_steps=0)
 
 
