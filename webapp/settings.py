@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "webapp.jobs",
     "webapp.telemetry",
     "webapp.analysis",
+    "webapp.bursts",
     "webapp.audit",
     "webapp.reconfigurations",
     "webapp.ops",

@@ -28,6 +28,16 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 30.0,
         "options": {"expires": 30},
     },
+    "derive burst models": {
+        "task": "workers.tasks.bursts.derive",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "survey clusters": {
+        "task": "workers.tasks.bursts.survey",
+        "schedule": 15.0,
+        "options": {"expires": 15},
+    },
     "poll sources": {
         "task": "workers.tasks.collect.poll_sources",
         "schedule": 1.0,

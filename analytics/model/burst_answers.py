@@ -129,6 +129,20 @@ class Rebalance:
     rounded_single: float
 
 
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is computed in advance about a cluster at one operating point: ``maps`` are of pairs of applications."""
+
+    headroom: Headroom
+    losses: tuple[NodeLoss, ...]
+    maps: tuple[Region, ...]
+
+    @property
+    def ratio(self) -> float:
+        """By how much all inputs can grow; −0.1: a tenth must be shed."""
+        return self.headroom.proportional - 1
+
+
 class Strategy(StrEnum):
     """A way to get through bursts."""
 

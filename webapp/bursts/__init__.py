@@ -1,0 +1,1 @@
+"""Clusters: applications that share nodes, and how much their inputs can grow before something drops."""

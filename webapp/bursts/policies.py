@@ -1,0 +1,57 @@
+"""Who may see which clusters, and who may change them."""
+
+from __future__ import annotations
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Q, QuerySet
+
+from webapp.accounts.models import User
+from webapp.bursts.models import Cluster
+from webapp.jobs.models import Job, JobGroup, Membership, Role
+from webapp.jobs.policies import Actor
+
+NEEDED_ROLE = Role.OPERATOR
+
+
+def visible_clusters(actor: Actor) -> QuerySet[Cluster]:
+    """The clusters of one's groups and those of none; all of them for a superuser.
+
+    Raises
+    ------
+    PermissionDenied
+        If nobody is signed in, or the account is disabled.
+    """
+    if not actor.is_authenticated or not actor.is_active:
+        raise PermissionDenied("sign in to see clusters")
+    if actor.is_superuser:
+        return Cluster.objects.all()
+    groups = Membership.objects.filter(user_id=actor.pk).values("group_id")
+    return Cluster.objects.filter(Q(group=None) | Q(group_id__in=groups))
+
+
+def may_create(actor: Actor, group: JobGroup | None) -> bool:
+    """Everybody who is signed in may make a cluster of no group; of a group, its operators."""
+    if not isinstance(actor, User) or not actor.is_active:
+        return False
+    return actor.is_superuser or group is None or _is_operator(actor, group)
+
+
+def may_change(actor: Actor, cluster: Cluster) -> bool:
+    """Operators of its group; of a cluster of no group, who made it. And superusers."""
+    if not isinstance(actor, User) or not actor.is_active:
+        return False
+    if actor.is_superuser:
+        return True
+    if cluster.group is None:
+        return cluster.created_by_id == actor.pk
+    return _is_operator(actor, cluster.group)
+
+
+def jobs_of(cluster: Cluster) -> QuerySet[Job]:
+    """The jobs that this cluster's applications may be: no rates of another group's jobs are shown in it."""
+    return Job.objects.filter(Q(group=None) | Q(group_id=cluster.group_id))
+
+
+def _is_operator(actor: User, group: JobGroup) -> bool:
+    roles = [role.value for role in Role if role.rank >= NEEDED_ROLE.rank]
+    return Membership.objects.filter(user=actor, group=group, role__in=roles).exists()
