@@ -18,6 +18,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 10.0,
         "options": {"expires": 20},
     },
+    "propose what is recommended": {
+        "task": "workers.tasks.proposals.follow_recommendations",
+        "schedule": 20.0,
+        "options": {"expires": 40},
+    },
     "look after open proposals": {
         "task": "workers.tasks.proposals.look_after",
         "schedule": 20.0,
@@ -57,6 +62,16 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "task": "workers.tasks.standings.refresh",
         "schedule": 2.0,
         "options": {"expires": 4},
+    },
+    "note what limits each job, for digests": {
+        "task": "workers.tasks.notify.note_limiters",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "send digests": {
+        "task": "workers.tasks.notify.send_digests",
+        "schedule": 10.0,
+        "options": {"expires": 20},
     },
     "tend uploads": {
         "task": "workers.tasks.uploads.tend",

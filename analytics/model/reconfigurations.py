@@ -40,12 +40,14 @@ class Prediction:
 
     ``source_rates_per_s`` are records a source delivers, all its instances together; ``utilisation`` is the busy
     share (0 to 1) of an operator's instances; ``backlog_change_per_s`` is how many records the backlog grows by
-    (negative: shrinks), None if not predicted.
+    (negative: shrinks), None if not predicted. ``targets_per_s`` are what the sources should deliver, where known:
+    a change may be predicted to miss them.
     """
 
     source_rates_per_s: tuple[tuple[str, float], ...] = ()
     utilisation: tuple[tuple[str, float], ...] = ()
     backlog_change_per_s: float | None = None
+    targets_per_s: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,8 +194,12 @@ def _backlog(
 def _slower_than_before(
     predicted: Prediction, seen: Measurements, tolerance: Tolerance, names: Mapping[str, str]
 ) -> list[str]:
-    """Sources that deliver clearly less than before, and less than predicted: a decline that was meant is none."""
-    wanted = dict(predicted.source_rates_per_s)
+    """Sources that deliver clearly less than before, and less than they should.
+
+    A decline that was meant, since there is less to deliver, is none; one that was foreseen, since the job cannot
+    keep up, is.
+    """
+    wanted = dict(predicted.source_rates_per_s) | dict(predicted.targets_per_s)
     told = []
     for key, measured in seen.source_rates_per_s.items():
         before, after = measured.before(), measured.after()

@@ -71,21 +71,22 @@ class FlinkServer:
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         """Status and body for a request."""
-        if path == f"/jobs/{JOB_ID}":
+        here = f"/jobs/{self.job['jid']}"
+        if path == here:
             self._wait("poll" if self.puts else "")
             return 200, self.job
-        if path == f"/jobs/{JOB_ID}/resource-requirements":
+        if path == f"{here}/resource-requirements":
             return self._put(body) if method == "PUT" else self._requirements()
-        if path == f"/jobs/{JOB_ID}/jobmanager/config":
+        if path == f"{here}/jobmanager/config":
             return 200, self.config
-        if path == f"/jobs/{JOB_ID}/config":
+        if path == f"{here}/config":
             return 200, recorded("job_config")["response"]
-        if path == f"/jobs/{JOB_ID}/rescales/history":
+        if path == f"{here}/rescales/history":
             self._wait("history")
             history = recorded("rescales_history")
             history[0]["startTimestampInMillis"] = self._rescaled_at_ms
             return 200, history if self._rescaled_at_ms else history[1:]
-        if path.startswith(f"/jobs/{JOB_ID}/rescales/details/"):
+        if path.startswith(f"{here}/rescales/details/"):
             return 200, recorded("rescales_details")
         told = recorded("unknown_job")
         return told["status"], told["response"]
@@ -132,9 +133,9 @@ class FlinkServer:
 
 
 @contextmanager
-def flink_server() -> Iterator[FlinkServer]:
+def flink_server(flink: FlinkServer | None = None) -> Iterator[FlinkServer]:
     """The server, listening on a free port of loopback."""
-    flink = FlinkServer()
+    flink = flink or FlinkServer()
 
     class Handler(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:

@@ -63,7 +63,12 @@ def _insert(into: BaseDatabaseWrapper, entry: Entry, outcome: Outcome) -> None:
     name = person.get_username() if person else str(entry.who)
     row = (
         person.pk if person else None, name[:200], entry.action, outcome.value, entry.object_type, entry.object_id,
-        entry.job_id, entry.job_name[:200], entry.reason.replace("\0", ""), json.dumps(entry.detail), entry.loud,
+        entry.job_id, entry.job_name[:200], entry.reason.replace("\0", ""), _json(entry.detail), entry.loud,
     )  # fmt: skip
     with into.cursor() as cursor:
         cursor.execute(_INSERT, row)
+
+
+def _json(detail: dict[str, Any]) -> str:
+    """As JSON; null characters, which PostgreSQL keeps nowhere, are replaced: what was refused may hold some."""
+    return json.dumps(detail).replace("\\u0000", "\\ufffd")

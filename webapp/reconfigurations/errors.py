@@ -78,3 +78,9 @@ class InvalidProposalError(RefusedError):
 
     status = 400
     code = "invalid"
+
+
+class OutdatedError(RefusedError):
+    """What it rests on is not so any more, or never was."""
+
+    code = "outdated"

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from webapp.analysis.models import Recommendation
 from webapp.jobs.models import Job
 from webapp.reconfigurations.lifecycle import IN_FLIGHT, State
 
@@ -24,7 +25,7 @@ class Kind(models.TextChoices):
 class Mode(models.TextChoices):
     """How far Weir may go with a job."""
 
-    OBSERVE = "observe", "observe: nothing is proposed or changed"
+    OBSERVE = "observe", "observe: Weir proposes nothing by itself, and nothing is changed"
     RECOMMEND = "recommend", "recommend: people decide"
     AUTOMATIC = "automatic", "automatic within limits: people decide what is beyond them"
 
@@ -102,7 +103,8 @@ class Proposal(models.Model):
     ``analytics.model.reconfigurations`` as JSON, ``rules`` the job's rules when it was made. ``risks`` are
     sentences; with any of them an approval needs a reason. ``shortfall_per_s`` is what waiting costs: records a
     second that the job stays behind its target. ``automatic``: approved within the limits, by nobody. ``undoes`` is
-    the proposal that this one takes back.
+    the proposal that this one takes back. ``recommendation`` is what it was made of, and ``payload`` that one's
+    evidence and action as they were then (``analytics.model.packed``): ``evidence`` tells the same to readers.
     """
 
     job = models.ForeignKey(Job, on_delete=models.CASCADE, related_name="proposals")
@@ -124,7 +126,11 @@ class Proposal(models.Model):
     policy_version = models.PositiveIntegerField(default=0)
     change = models.JSONField()
     binding = models.JSONField()
+    recommendation = models.ForeignKey(
+        Recommendation, null=True, on_delete=models.SET_NULL, related_name="proposals"
+    )
     evidence = models.JSONField(default=dict)
+    payload = models.BinaryField(null=True)
     prediction = models.JSONField(default=dict)
     rules = models.JSONField(default=dict)
     risks = models.JSONField(default=list)

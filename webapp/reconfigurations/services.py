@@ -17,6 +17,7 @@ from django.utils import timezone
 from analytics.model.plain import from_plain, to_plain
 from analytics.model.reconfigurations import Binding, Prediction, drift
 from webapp.accounts.models import User
+from webapp.analysis.models import Recommendation
 from webapp.audit.services import Entry, record, record_refused
 from webapp.jobs.models import Job
 from webapp.jobs.policies import role_on, visible_jobs
@@ -40,7 +41,10 @@ APPLY_TASK = "workers.tasks.apply.apply_proposal"
 
 @dataclass(frozen=True)
 class Draft:
-    """What is proposed, and all that speaks for it (see ``Proposal``). ``policy`` is empty for one made by hand."""
+    """What is proposed, and all that speaks for it (see ``Proposal``).
+
+    ``policy`` is whose advice it is, empty if a person thought of it; ``reason`` is that person's.
+    """
 
     kind: Kind
     change: dict[str, Any]
@@ -52,6 +56,9 @@ class Draft:
     risks: tuple[str, ...] = ()
     shortfall_per_s: float = 0.0
     undoes: Proposal | None = None
+    recommendation: Recommendation | None = None
+    payload: bytes | None = None
+    reason: str = ""
 
 
 def propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
@@ -59,6 +66,7 @@ def propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
 
     It supersedes the open proposal of the same kind, except that a policy neither supersedes what a person or a
     verification proposed nor proposes the same again. Within the limits of an automatic job it is approved at once.
+    About a job that is only observed people may propose, and an admin has to change its mode before it is approved.
 
     Raises
     ------
@@ -69,31 +77,55 @@ def propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
         with transaction.atomic():
             return _propose(actor, job, draft)
     except RefusedError as error:
-        who = actor or f"policy {draft.policy}"
         told = {"kind": draft.kind.value, "change": draft.change}
-        record_refused(Entry(who, "proposal.propose", "job", job.pk, job.pk, job.name, str(error), told))
+        refuse_proposal(actor or f"policy {draft.policy}", job, error, told)
         raise
+
+
+def refuse_proposal(who: User | str, job: Job, error: RefusedError, told: dict[str, Any]) -> None:
+    """Write down that somebody tried to propose something in vain."""
+    record_refused(Entry(who, "proposal.propose", "job", job.pk, job.pk, job.name, str(error), told))
+
+
+def withdraw(proposal_id: int, who: str, why: str) -> bool:
+    """Take a policy's proposal off the table that it does not stand by any more; False if it was decided."""
+    with transaction.atomic():
+        proposal = locked(proposal_id)
+        if proposal.state != State.PROPOSED or proposal.by_hand or proposal.undoes_id:
+            return False
+        move(proposal, State.SUPERSEDED, who=who, action="withdraw", reason=why)
+        return True
 
 
 def _propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
     if actor is not None:
-        if not visible_jobs(actor).filter(pk=job.pk).exists():
-            raise NoSuchProposalError("there is no such job")
-        policies.require(actor, job, "propose")
+        check_may_propose(actor, job)
     ChangePolicy.objects.get_or_create(job=job)
     rules = ChangePolicy.objects.select_for_update().get(job=job)  # one proposes at a time
-    if rules.mode == Mode.OBSERVE:
+    if rules.mode == Mode.OBSERVE and actor is None:
         raise ObserveOnlyError(f"Weir only observes {job.name}; an admin can change its mode")
     _check_change(draft)
     older = (
         Proposal.objects.select_for_update().filter(job=job, kind=draft.kind, state=State.PROPOSED).first()
     )
-    if older is not None and (kept := _yields_to(actor, draft, older)) is not None:
-        return kept
-    proposal = _create(actor, job, draft, rules, older)
+    kept = None if older is None else _yields_to(actor, draft, older)
+    proposal = kept or _create(actor, job, draft, rules, older)
     if actor is None and not policies.beyond_limits(proposal, rules, draft.binding.parallelism):
         _approve_automatically(proposal)
     return proposal
+
+
+def check_may_propose(actor: User, job: Job) -> None:
+    """Let through who may propose changes of this job by hand.
+
+    Raises
+    ------
+    NoSuchProposalError, NotAllowedError
+        Otherwise.
+    """
+    if not visible_jobs(actor).filter(pk=job.pk).exists():
+        raise NoSuchProposalError("there is no such job")
+    policies.require(actor, job, "propose")
 
 
 def _yields_to(actor: User | None, draft: Draft, older: Proposal) -> Proposal | None:
@@ -122,9 +154,14 @@ def _create(
         policy_version=draft.policy_version, risks=list(draft.risks), shortfall_per_s=draft.shortfall_per_s,
         undoes=draft.undoes, supersedes=older, by_hand=actor is not None, proposed_by=actor,
         proposed_by_name=actor.get_username() if actor else f"policy {draft.policy}",
-        rules=_snapshot(rules), expires_at=timezone.now() + timedelta(seconds=rules.expires_after_s),
+        recommendation=draft.recommendation, payload=draft.payload, rules=_snapshot(rules),
+        expires_at=timezone.now() + timedelta(seconds=rules.expires_after_s),
     )  # fmt: skip
-    record(entry(proposal, who, "propose", "", detail={"kind": proposal.kind, "change": proposal.change}))
+    record(
+        entry(
+            proposal, who, "propose", draft.reason, detail={"kind": proposal.kind, "change": proposal.change}
+        )
+    )
     return proposal
 
 

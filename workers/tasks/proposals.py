@@ -11,11 +11,21 @@ from analytics.model.reconfigurations import Binding
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Proposal
 from webapp.reconfigurations.policies import rules_of
+from webapp.reconfigurations.proposing import follow
+from webapp.reconfigurations.selectors import current_binding
 from webapp.reconfigurations.services import expire_due, mark_stale
 from workers.engines.base import EngineError
 from workers.engines.choose import engine_of
 
 logger = logging.getLogger(__name__)
+
+
+@shared_task
+def follow_recommendations() -> None:
+    """Propose what is recommended, where the job's mode allows it."""
+    found = follow()
+    if found.proposed or found.withdrawn:
+        logger.info("proposals.followed proposed=%d withdrawn=%d", found.proposed, found.withdrawn)
 
 
 @shared_task
@@ -29,5 +39,7 @@ def look_after() -> None:
         except EngineError as error:  # an engine out of reach says nothing about its job
             logger.info("proposals.unseen proposal=%d %s", proposal.pk, error)
             continue
-        if seen is not None:
-            mark_stale(proposal.pk, seen.running)
+        # An engine that only listens cannot tell how the job runs, but a collector may have asked.
+        running = current_binding(proposal.job) if seen is None else seen.running
+        if running is not None:
+            mark_stale(proposal.pk, running)

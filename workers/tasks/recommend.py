@@ -10,6 +10,7 @@ from celery import shared_task
 from analytics.spark.jobs import scaling
 from webapp.analysis import recommendations
 from workers import spark
+from workers.tasks.proposals import follow_recommendations
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +23,8 @@ def recommend() -> None:
         return
     found = scaling.run(spark.session(), spark.rates(), wanted)
     kept = recommendations.keep(found)
+    if kept.fresh:
+        follow_recommendations.apply_async(expires=30)  # if it is lost, the next sweep does its work
     for advice in found:
         if advice.error:
             logger.warning("recommend.no_advice job=%d error=%s", advice.job_id, advice.error)
