@@ -161,9 +161,7 @@ def figure_percent(share: float) -> str:
     )
 
 
-def fit(name: str, length: int = 26) -> str:
-    """A name that fits its row: both ends matter (``executor 1 core 17``), so the middle goes."""
-    if " → " in name:
-        return " → ".join(fit(end, 9) for end in name.split(" → "))
+def fit(name: str, length: int = 64) -> str:
+    """A name that fits three lines of its row: both ends matter (``executor 1 core 17``), so the middle goes."""
     half = (length - 1) // 2
     return name if len(name) <= length else f"{name[:half]}…{name[-half:]}"

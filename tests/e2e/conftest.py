@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.support.browser import PASSWORD, Visitor
+from tests.support.in_flight import InFlight
 
 if TYPE_CHECKING:  # pytest may read this file before Django is set up
     from webapp.jobs.models import Job
@@ -26,8 +27,14 @@ def _live(live_server: object) -> None:
     """Each test runs against a live server with a database of its own."""
 
 
+@pytest.fixture(scope="session")
+def in_flight() -> InFlight:
+    """Requests that the live server is at."""
+    return InFlight()
+
+
 @pytest.fixture
-def visit(browser: Browser, live_server: object) -> Iterator[Callable[..., Visitor]]:
+def visit(browser: Browser, live_server: object, in_flight: InFlight) -> Iterator[Callable[..., Visitor]]:
     """Opens windows of people; at the end none of them may have met an error or another host."""
     windows: list[Visitor] = []
 
@@ -39,6 +46,7 @@ def visit(browser: Browser, live_server: object) -> Iterator[Callable[..., Visit
     complaints = [complaint for window in windows for complaint in window.complaints]
     for window in windows:
         window.context.close()
+    in_flight.wait_for_none()
     assert complaints == []
 
 
