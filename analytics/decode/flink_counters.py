@@ -18,7 +18,7 @@ from analytics.decode.batch import Oddities
 from analytics.decode.flink_rest import Diagnostics, load, load_object, refusal
 from analytics.decode.json_fields import MAX_COUNT, JsonObject, items, mapping, number, text, whole
 from analytics.decode.limits import UnreadableFileError
-from analytics.model.topology import InstanceCounters, Operator, Topology
+from analytics.model.topology import InstanceCounters, MemoryUse, Operator, Topology
 
 MAX_QUERY_CHARS = 3_500
 """Flink's server refuses request lines of more than 4,096 characters."""
@@ -29,6 +29,7 @@ _LISTED = {
     "accumulateBusyTimeMs": "busy_ms",
     "accumulateIdleTimeMs": "idle_ms",
     "accumulateBackPressuredTimeMs": "backpressured_ms",
+    "Shuffle.Netty.Input.Buffers.inputQueueLength": "queued",
 }
 _ON_PAGE = {
     "read-records": "records_in",
@@ -38,6 +39,9 @@ _ON_PAGE = {
     "accumulated-backpressured-time": "backpressured_ms",
 }
 _PENDING = ".pendingRecords"
+_GC = ("Status.JVM.GarbageCollector.All.TimeMsPerSecond",)
+_HEAP = ("Status.JVM.Memory.Heap.Used", "Status.JVM.Memory.Heap.Max")
+_METASPACE = ("Status.JVM.Memory.Metaspace.Used", "Status.JVM.Memory.Metaspace.Max")
 _LEAST_BUSY_MS = 1_000
 
 
@@ -156,6 +160,43 @@ def decode_vertex(body: bytes, at_ns: int) -> tuple[tuple[InstanceCounters, ...]
     return tuple(counters), oddities.diagnostics()
 
 
+def memory_queries() -> Iterator[str]:
+    """Queries for ``/taskmanagers/metrics``, a figure each: an answer is empty if one of its names is unknown."""
+    for names in (_GC, _HEAP, _METASPACE):
+        yield from (f"{query}&agg=max" for query in metric_queries(names))
+
+
+def decode_memory(bodies: Iterable[bytes]) -> MemoryUse | None:
+    """How short of memory the TaskManagers are, from the answers to `memory_queries`; None if they tell nothing.
+
+    Raises
+    ------
+    UnreadableFileError
+        If an answer is something else.
+    """
+    most: dict[str, float | None] = {}
+    for body in bodies:
+        document, budget = load(body)
+        if not isinstance(document, list):
+            raise UnreadableFileError(refusal(body) or "expected a list of metrics")
+        budget.take_records(len(document))
+        most |= {text(item, "id"): number(item, "max") for item in document if isinstance(item, dict)}
+    gc_ms_per_s = most.get(_GC[0])
+    found = MemoryUse(
+        None if gc_ms_per_s is None else _share(gc_ms_per_s, 1_000.0),
+        _share(most.get(_HEAP[0]), most.get(_HEAP[1])),
+        _share(most.get(_METASPACE[0]), most.get(_METASPACE[1])),
+    )
+    return None if found == MemoryUse() else found
+
+
+def _share(part: float | None, whole_of_it: float | None) -> float | None:
+    """A part of something as a ratio between 0 and 1; Flink says -1 if there is no limit."""
+    if part is None or whole_of_it is None or part < 0 or whole_of_it <= 0:
+        return None
+    return min(part / whole_of_it, 1.0)
+
+
 def pending_record_names(names: Iterable[str]) -> tuple[str, ...]:
     """The metrics among an operator's that say how many records wait in a source, in order.
 
@@ -196,6 +237,7 @@ def _counters(operator_id: str, instance: int, at_ns: int, told: dict[str, float
         busy_ms=told.get("busy_ms"),
         idle_ms=told.get("idle_ms"),
         backpressured_ms=told.get("backpressured_ms"),
+        queued=told.get("queued"),
     )
 
 

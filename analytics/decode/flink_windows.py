@@ -15,6 +15,7 @@ is the time it was busy, idle and back-pressured, which grows by a second a seco
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -119,6 +120,7 @@ class _Life:
             busy_ms=_difference(first.busy_ms, final.busy_ms),
             idle_ms=_difference(first.idle_ms, final.idle_ms),
             backpressured_ms=_difference(first.backpressured_ms, final.backpressured_ms),
+            queued=_mean([item.queued for item in self.seen]),
         )
 
     def _unknown(self, last: JobPoll) -> Unknown | None:
@@ -177,6 +179,11 @@ def _clock(counters: InstanceCounters) -> float:
 def _fell(before: InstanceCounters, now: InstanceCounters, name: str) -> bool:
     was, is_now = getattr(before, name), getattr(now, name)
     return was is not None and is_now is not None and is_now < was
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def _difference(was: float | None, is_now: float | None) -> float | None:

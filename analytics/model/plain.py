@@ -70,9 +70,22 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
 
 
 def _dataclass(kind: type) -> Callable[[Any], Any]:
+    """A field at the end that is None by default may be missing: it was written before there was one."""
     hints = get_type_hints(kind)
     readers = [(item.name, _reader(hints[item.name])) for item in fields(kind)]
-    return lambda value: kind(*[read(value[name]) for name, read in readers])
+    later = 0
+    while later < len(readers) and fields(kind)[-1 - later].default is None:
+        later += 1
+    always, more = readers[: len(readers) - later], readers[len(readers) - later :]
+
+    def read_all(value: Any) -> Any:
+        try:
+            return kind(*[read(value[name]) for name, read in readers])
+        except KeyError:
+            found = [read(value[name]) for name, read in always]
+            return kind(*found, *[read(value[name]) if name in value else None for name, read in more])
+
+    return read_all
 
 
 def _tuple(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:

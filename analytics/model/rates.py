@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from analytics.model.topology import Topology
+from analytics.model.topology import MemoryUse, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class InstanceRates:
     """One instance in one window, in records per second.
 
     A true rate is None if the useful time was zero; any rate is None if what it is computed from was not
-    reported. ``useful_ratio`` and ``backpressured_ratio`` are shares of the window.
+    reported. ``useful_ratio`` and ``backpressured_ratio`` are shares of the window. ``queued`` is how much waited
+    in front of the instance on average, in whatever its engine counts: it compares instances of one operator.
     """
 
     instance: int
@@ -29,6 +30,7 @@ class InstanceRates:
     useful_ratio: float | None = None
     busy_ratio: float | None = None
     backpressured_ratio: float | None = None
+    queued: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +52,14 @@ class OperatorRates:
 
 @dataclass(frozen=True, slots=True)
 class RateWindow:
-    """What all operators did between two times (ns since 1970, by the asker's clock)."""
+    """What all operators did between two times (ns since 1970, by the asker's clock), and how short of memory the
+    processes were that ran them: garbage collection and metaspace at the end, the heap on average.
+    """
 
     start_ns: int
     end_ns: int
     operators: tuple[OperatorRates, ...]
+    memory: MemoryUse | None = None
 
     @property
     def length_s(self) -> float:

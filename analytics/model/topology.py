@@ -60,7 +60,8 @@ class InstanceCounters:
     """An instance's counters since its attempt began, as they were some time before ``at_ns``.
 
     ``at_ns`` is when they were asked for, by the asker's clock. The three times add up to the instance's own
-    clock. ``attempt_age_ms`` is how long ago the attempt that runs now began, by the engine's clock.
+    clock. ``attempt_age_ms`` is how long ago the attempt that runs now began, by the engine's clock. ``queued`` is
+    how much waited in front of it just then, in whatever the engine counts: instances can be compared by it.
     """
 
     operator_id: str
@@ -74,6 +75,7 @@ class InstanceCounters:
     attempt: int | None = None
     attempt_age_ms: int | None = None
     attempt_started_at_ms: int | None = None
+    queued: float | None = None
 
     @property
     def clock_ms(self) -> float | None:
@@ -84,16 +86,30 @@ class InstanceCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryUse:
+    """How short of memory the engine's processes are, told by those that are shortest.
+
+    Shares: of time spent in garbage collection, of the heap in use, of the metaspace in use; None if not reported.
+    """
+
+    gc_ratio: float | None = None
+    heap_ratio: float | None = None
+    metaspace_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class JobPoll:
     """What a job said when it was asked once: its graph and the counters that could be read.
 
-    ``lags`` are ``(operator id, records that wait outside the job)`` of the sources that tell.
+    ``lags`` are ``(operator id, records that wait outside the job)`` of the sources that tell; ``memory`` is of the
+    processes that run it, and whatever else they run.
     """
 
     at_ns: int
     topology: Topology
     counters: tuple[InstanceCounters, ...]
     lags: tuple[tuple[str, float], ...] = ()
+    memory: MemoryUse | None = None
 
 
 class Unknown(StrEnum):
@@ -117,7 +133,8 @@ class InstanceWindow:
     """What one instance did in ``observed_ms`` of its own time, or why that is ``unknown``.
 
     ``from_ns`` and ``until_ns`` say roughly when, by the asker's clock. Every amount may be None by itself: the
-    engine did not report it. ``busy_ms`` is the useful time. If ``unknown``, every amount is None.
+    engine did not report it. ``busy_ms`` is the useful time; ``queued`` is how much waited in front of it, on
+    average, to compare instances by. If ``unknown``, every amount is None.
     """
 
     operator_id: str
@@ -131,6 +148,7 @@ class InstanceWindow:
     idle_ms: float | None = None
     backpressured_ms: float | None = None
     unknown: Unknown | None = None
+    queued: float | None = None
 
     def per_s(self, amount: float | None) -> float | None:
         """An amount of this window per second of the instance's own time; None if either is unknown."""

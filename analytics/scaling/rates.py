@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from analytics.model.decisions import Reason
 from analytics.model.rates import InstanceRates, OperatorRates, RateWindow, SourceTarget, TargetMethod
-from analytics.model.topology import InstanceWindow, Operator, Topology, Unknown
+from analytics.model.topology import InstanceWindow, JobPoll, MemoryUse, Operator, Topology, Unknown
 from analytics.scaling.graph import Graph
 
 THROTTLED_RATIO = 0.1
@@ -62,6 +62,7 @@ def instance_rates(window: InstanceWindow, *, source: bool) -> InstanceRates | N
         useful_ratio=useful,
         busy_ratio=window.ratio(window.busy_ms),
         backpressured_ratio=backpressured,
+        queued=window.queued,
     )
 
 
@@ -90,6 +91,24 @@ def rate_window(topology: Topology, windows: Iterable[InstanceWindow]) -> RateWi
         for operator_id, windows_of in found.items()
     )
     return RateWindow(min(start_ns, default=0), max(end_ns, default=0), operators)
+
+
+def memory_use(polls: Sequence[JobPoll]) -> MemoryUse | None:
+    """How short of memory the job's processes were over its polls.
+
+    As Flink's autoscaler takes it: garbage collection (and metaspace) as they were last, the heap on average.
+    """
+    told = [poll.memory for poll in polls if poll.memory is not None]
+    heaps = [use.heap_ratio for use in told if use.heap_ratio is not None]
+    gc = [use.gc_ratio for use in told if use.gc_ratio is not None]
+    metaspace = [use.metaspace_ratio for use in told if use.metaspace_ratio is not None]
+    if not (heaps or gc or metaspace):
+        return None
+    return MemoryUse(
+        gc[-1] if gc else None,
+        total(heaps) / len(heaps) if heaps else None,
+        metaspace[-1] if metaspace else None,
+    )
 
 
 def totals(operator: Operator, rates: OperatorRates | None, *, source: bool) -> Totals | Reason:

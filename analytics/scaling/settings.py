@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from analytics.model.plain import from_plain, to_plain
+from analytics.scaling.flink_autoscaler.excluded import period
 from analytics.scaling.policies import POLICIES
 
 _AT_LEAST_ONE = (
@@ -21,7 +21,6 @@ _AT_LEAST_ONE = (
     "history_count",
 )
 _BETWEEN_0_AND_1 = ("utilization_target", "rollback_loss_ratio", "scale_down_max_factor", "scale_down_ratio")
-_PERIOD = re.compile(r"([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d")
 
 
 class BadSettingsError(ValueError):
@@ -86,6 +85,13 @@ def _trouble(name: str, value: Any) -> str | None:
             return "expected at most 1"
         if name == "utilization_target" and not value:
             return "expected more than 0"
-    if name == "excluded_periods" and not all(_PERIOD.fullmatch(period) for period in value):
-        return "expected HH:MM-HH:MM"
+    return _bad_period(value) if name == "excluded_periods" else None
+
+
+def _bad_period(periods: tuple[str, ...]) -> str | None:
+    try:
+        for text in periods:
+            period(text)
+    except ValueError as error:
+        return str(error)
     return None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
 
 from analytics.model.rates import Observation
+from analytics.model.topology import MemoryUse
 from analytics.scaling import ds2, rates
 from tests.support.flink import polls, series
 from tests.support.flink_server import Replay, replaying
@@ -37,9 +39,10 @@ def follow(cluster: Source) -> Source:
 
 
 def play(source: Source) -> None:
-    """All recorded polls at the times they were made."""
-    for poll in polls(RUN):
-        flink.save_poll(source, poll, ())
+    """All recorded polls at the times they were made, from a cluster that gets short of memory."""
+    for number, poll in enumerate(polls(RUN)):
+        use = MemoryUse(number / 1000, 0.5, None)
+        flink.save_poll(source, replace(poll, memory=use), ())
 
 
 def test_a_job_of_the_cluster_is_followed_under_its_name_and_a_second_look_changes_nothing(
@@ -78,6 +81,11 @@ def test_the_recorded_polls_become_the_rates_from_which_ds2_asks_for_what_really
     assert {names[key]: value for key, value in decision.changes.items()} == {"split": 5, "count": 2}
     assert Report.objects.count() == len(polls(RUN))
     assert 0 < Rates.objects.count() < Report.objects.count()
+    memory = measured.window.memory
+    assert memory is not None
+    assert (memory.heap_ratio, memory.metaspace_ratio) == (0.5, None)
+    assert memory.gc_ratio is not None
+    assert memory.gc_ratio > 0
 
 
 def test_a_poll_stored_twice_is_stored_once(cluster: tuple[Source, Replay]) -> None:

@@ -9,8 +9,10 @@ from analytics.decode.flink_counters import (
     MAX_QUERY_CHARS,
     counter_queries,
     decode_listed_counters,
+    decode_memory,
     decode_metric_list,
     decode_vertex,
+    memory_queries,
     metric_queries,
     pending_record_names,
 )
@@ -31,7 +33,7 @@ from analytics.decode.flink_samples import (
     topology_samples,
 )
 from analytics.decode.limits import Limits, TooLargeError, UnreadableFileError
-from analytics.model.topology import Edge, Operator
+from analytics.model.topology import Edge, MemoryUse, Operator
 from tests.support.flink import answer
 
 SOURCE, SPLIT, COUNT, OUT = (
@@ -148,9 +150,31 @@ def test_questions_fit_into_a_request_line_and_name_every_counter_once() -> None
     queries = list(counter_queries(400))
     assert max(map(len, queries)) <= MAX_QUERY_CHARS + len("get=")
     names = [name for query in queries for name in query.removeprefix("get=").split(",")]
-    assert len(names) == len(set(names)) == 5 * 400
+    assert len(names) == len(set(names)) == 6 * 400
     assert list(metric_queries([])) == []
     assert list(metric_queries(["0.a b&c"])) == ["get=0.a%20b%26c"]
+
+
+# Figures of the recorded cluster's exporter; Flink says -1 where there is no limit.
+def test_how_short_of_memory_the_cluster_is_comes_from_its_task_managers() -> None:
+    gc = b'[{"id":"Status.JVM.GarbageCollector.All.TimeMsPerSecond","max":24.5}]'
+    heap = (
+        b'[{"id":"Status.JVM.Memory.Heap.Used","max":2.603238E8},'
+        b'{"id":"Status.JVM.Memory.Heap.Max","max":1.254883328E9}]'
+    )
+    no_limit = (
+        b'[{"id":"Status.JVM.Memory.Metaspace.Used","max":5.6E7},'
+        b'{"id":"Status.JVM.Memory.Metaspace.Max","max":-1}]'
+    )
+    use = decode_memory([gc, heap, no_limit])
+    assert use is not None
+    assert (use.gc_ratio, use.metaspace_ratio) == (0.0245, None)
+    assert use.heap_ratio == pytest.approx(0.20745, abs=1e-5)
+    assert decode_memory([b"[]", heap, b"[]"]) == MemoryUse(None, use.heap_ratio, None)
+    assert decode_memory([b"[]", b"[]", b"[]"]) is None
+    assert [query.count(",") for query in memory_queries()] == [0, 1, 1]
+    with pytest.raises(UnreadableFileError):
+        decode_memory([b'{"errors":["Not found."]}'])
 
 
 def test_waiting_records_are_found_by_the_end_of_the_name() -> None:

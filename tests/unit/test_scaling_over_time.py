@@ -6,6 +6,7 @@ import pytest
 
 from analytics.model.decisions import Action, Move
 from analytics.model.rates import Observation
+from analytics.model.topology import MemoryUse
 from analytics.scaling.ds2_manager import Combine, ManagerSettings, ManagerState, step
 from analytics.scaling.evidence import UnreadableEvidenceError, act, from_json, gather, to_json
 from analytics.scaling.flink_autoscaler import AutoscalerOptions, memory
@@ -136,19 +137,53 @@ def test_a_scale_up_forgets_the_scale_down_that_waited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("period", "blocked"), [("00:00-00:10", True), ("23:00-00:30", True), ("01:00-02:00", False)]
+    ("period", "blocked"), [("00:00-00:10", True), ("* 0-9 0 ? * THU", True), ("01:00-02:00", False)]
 )
 def test_nothing_is_scaled_in_excluded_periods(period: str, blocked: bool) -> None:
     options = replace(OPTIONS, excluded_periods=(period,))
     assert (watched(options, job(45), job(45))[1].move is Move.WAIT) is blocked
 
 
-def test_nothing_is_scaled_under_memory_pressure() -> None:
-    state = AutoscalerState(first_ns=0)
+# ScalingExecutorTest.testScalingUnderGcPressure: limits 0.5 and 0.8; NaN there is None here.
+@pytest.mark.parametrize(
+    ("gc", "heap", "why"),
+    [
+        (None, None, None),
+        (0.49, 0.79, None),
+        (0.51, 0.79, "the job is short of memory: 51% of the time in garbage collection, the limit is 50%"),
+        (0.49, 0.81, "the job is short of memory: 81% of the heap in use, the limit is 80%"),
+    ],
+)
+def test_nothing_is_scaled_under_memory_pressure(
+    gc: float | None, heap: float | None, why: str | None
+) -> None:
     late = job(45, minute=9)
-    options = replace(OPTIONS, gc_pressure_limit=0.3)
-    assert memory.step(options, state, late, (0.4, 0.0))[0].why == "the job is short of memory"
-    assert memory.step(options, state, late, (0.2, 0.9))[0].move is Move.RESCALE
+    options = replace(OPTIONS, gc_pressure_limit=0.5, heap_usage_limit=0.8)
+    window = replace(late.window, memory=MemoryUse(gc, heap, 0.99))
+    action, _ = memory.step(options, AutoscalerState(first_ns=0), replace(late, window=window))
+    assert (action.move, action.why) == (Move.WAIT, why) if why else action.move is Move.RESCALE
+
+
+def test_evidence_from_before_memory_was_reported_is_still_computed_again() -> None:
+    stored = to_json(gather("flink-autoscaler", job(45)))
+    del stored["seen"]["window"]["memory"]
+    assert act(from_json(stored)) == act(gather("flink-autoscaler", job(45)))
+
+
+def test_a_scale_down_that_waits_does_not_make_the_others_move() -> None:
+    graph = chain(s=1, a=8, b=20)
+    seen = observation(
+        graph,
+        rates("s", 0.0, 60.0, observed=(0.0, 60.0)),
+        rates("a", 10.0, 10.0, instances=8, observed=(7.5, 7.5)),
+        rates("b", 100.0, 0.0, instances=20, observed=(3.0, 0.0)),
+        s=60.0,
+    )
+    early, late = watched(OPTIONS, seen, seen), watched(OPTIONS, *[seen] * 5)
+    assert early[1].move is Move.KEEP, "b waits, and a is within its band"
+    assert early[1].decision is not None
+    assert early[1].decision.operators[1].note.endswith("within its band, so kept")
+    assert dict(late[4].changes) == {"a": 9, "b": 2}
 
 
 def test_evidence_of_another_release_is_refused() -> None:

@@ -20,7 +20,7 @@ from analytics.model.diagnostics import Diagnostic
 from analytics.model.metrics import MetricSample
 from analytics.model.topology import Checkpoints, InstanceWindow, JobPoll, Rescale, Topology
 from analytics.model.trace import Records, TraceBatch
-from analytics.scaling.rates import rate_window
+from analytics.scaling.rates import memory_use, rate_window
 from webapp.jobs import reports
 from webapp.jobs.models import Engine, Job
 from webapp.jobs.services import ensure_job
@@ -98,7 +98,8 @@ def _keep_rates(job: Job, before: Sequence[JobPoll], windows: Sequence[InstanceW
         replace(item, lag_first=lags[0].get(item.operator_id), lag_last=lags[-1].get(item.operator_id))
         for item in window.operators
     )
-    reports.keep_rates(job, reports.Measured(before[-1].topology, replace(window, operators=operators)))
+    found = replace(window, operators=operators, memory=memory_use(within))
+    reports.keep_rates(job, reports.Measured(before[-1].topology, found))
 
 
 def _samples(topology: Topology, at_ns: int, windows: Sequence[InstanceWindow]) -> list[MetricSample]:

@@ -12,7 +12,9 @@ from typing import TypeVar
 from analytics.decode.flink_counters import (
     counter_queries,
     decode_listed_counters,
+    decode_memory,
     decode_metric_list,
+    memory_queries,
     metric_queries,
     pending_record_names,
 )
@@ -27,7 +29,15 @@ from analytics.decode.flink_rest import (
 )
 from analytics.decode.limits import UnreadableFileError
 from analytics.model.diagnostics import Diagnostic, merge
-from analytics.model.topology import Checkpoints, InstanceCounters, JobPoll, Operator, Rescale, Topology
+from analytics.model.topology import (
+    Checkpoints,
+    InstanceCounters,
+    JobPoll,
+    MemoryUse,
+    Operator,
+    Rescale,
+    Topology,
+)
 from workers.collectors.http import FetchError, fetch, make_client
 
 _Answer = TypeVar("_Answer")
@@ -35,6 +45,7 @@ _Value = TypeVar("_Value")
 
 WITHIN_S = 10.0
 OK, NOT_FOUND = 200, 404
+MEMORY_EVERY_NS = 5_000_000_000
 
 
 class FlinkError(Exception):
@@ -59,6 +70,7 @@ class FlinkCluster:
     def __init__(self, address: str) -> None:
         self.address = address.rstrip("/")
         self._client = make_client()
+        self._memory: tuple[int, MemoryUse | None] = (0, None)
 
     def close(self) -> None:
         """Close its connections."""
@@ -81,7 +93,26 @@ class FlinkCluster:
             told += odd
             if operator.id in sources and (lag := self._lag(job_id, operator)) is not None:
                 lags.append((operator.id, lag))
-        return Asked(JobPoll(at_ns, topology, tuple(counters), tuple(lags)), merge(told))
+        return Asked(JobPoll(at_ns, topology, tuple(counters), tuple(lags), self.memory(at_ns)), merge(told))
+
+    def memory(self, at_ns: int) -> MemoryUse | None:
+        """How short of memory the TaskManagers are, asked for once for all jobs; None if they do not tell."""
+        asked_ns, known = self._memory
+        if at_ns - asked_ns >= MEMORY_EVERY_NS:
+            known = self._ask_memory()
+            self._memory = at_ns, known
+        return known
+
+    def _ask_memory(self) -> MemoryUse | None:
+        path = "/taskmanagers/metrics"
+        try:
+            return decode_memory([self._get(f"{path}?{query}") for query in memory_queries()])
+        except FlinkError as error:
+            if error.status is None:
+                raise
+        except UnreadableFileError:
+            pass  # what memory there is must not keep the counters from being stored
+        return None
 
     def checkpoints(self, job_id: str) -> Checkpoints | None:
         """The job's checkpoints; None if the cluster does not tell."""

@@ -8,25 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from analytics.model.decisions import Action, Decision, Move, OperatorDecision, Reason
+from analytics.model.decisions import Action, Move, OperatorDecision, Reason
 from analytics.model.rates import Observation
+from analytics.model.topology import MemoryUse
+from analytics.scaling.flink_autoscaler.delays import DelayedDown, Delays
+from analytics.scaling.flink_autoscaler.excluded import is_in
 from analytics.scaling.flink_autoscaler.metrics import is_behind, observed_rate, read_rate
 from analytics.scaling.flink_autoscaler.options import AutoscalerOptions
 from analytics.scaling.flink_autoscaler.policy import decide
 from analytics.scaling.flink_autoscaler.vertex import PastScaling
 from analytics.scaling.rates import totals
 
-_DAY_MINUTES = 24 * 60
 _SECOND_NS = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class DelayedDown:
-    """A vertex that should be scaled down: since when, and everything recommended since then."""
-
-    operator_id: str
-    since_ns: int
-    recommended: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +34,19 @@ class AutoscalerState:
 
 
 def step(
-    options: AutoscalerOptions,
-    state: AutoscalerState,
-    seen: Observation,
-    memory_pressure: tuple[float, float] = (0.0, 0.0),
+    options: AutoscalerOptions, state: AutoscalerState, seen: Observation
 ) -> tuple[Action, AutoscalerState]:
-    """What to do after one more window, and what to remember.
-
-    Parameters
-    ----------
-    memory_pressure
-        The shares of time in garbage collection and of the heap in use.
-    """
+    """What to do after one more window, and what to remember."""
     now_ns = seen.window.end_ns
     state = _observed(_started(state, seen), seen, options)
-    gate = _gate(options, state, now_ns, memory_pressure)
+    gate = _gate(options, state, now_ns, seen.window.memory)
     if gate is not None:
         return Action(Move.WAIT, (), gate, None), state
     history = {item.id: _of(state.past, item.id) for item in seen.topology.operators}
     rates = {item.id: _rates(state.observed, item.id) for item in seen.topology.operators}
-    decision, state = _delayed(decide(seen, options, history, rates), state, options, now_ns)
+    delays = Delays(state.delayed, now_ns, options.scale_down_interval_s)
+    decision = decide(seen, options, history, rates, delays.hold)
+    state = replace(state, delayed=delays.waiting)
     changes = tuple(decision.changes.items())
     if not changes:
         return Action(Move.KEEP, (), decision.note, decision), state
@@ -85,24 +71,30 @@ def _started(state: AutoscalerState, seen: Observation) -> AutoscalerState:
 
 
 def _gate(
-    options: AutoscalerOptions, state: AutoscalerState, now_ns: int, memory_pressure: tuple[float, float]
+    options: AutoscalerOptions, state: AutoscalerState, now_ns: int, memory: MemoryUse | None
 ) -> str | None:
     """Why nothing is decided now."""
     needed_s = options.stabilization_s + options.metrics_window_s
     seen_s = (now_ns - (now_ns if state.first_ns is None else state.first_ns)) / _SECOND_NS
     if seen_s < needed_s:
         return f"{Reason.WARM_UP.words}: {seen_s:.0f} of {needed_s:.0f} s"
-    if memory_pressure[0] > options.gc_pressure_limit or memory_pressure[1] > options.heap_usage_limit:
-        return "the job is short of memory"
-    minute = now_ns // (60 * _SECOND_NS) % _DAY_MINUTES
-    period = next((text for text in options.excluded_periods if _within(minute, text)), None)
+    short = None if memory is None else _short_of_memory(options, memory)
+    if short is not None:
+        return f"the job is short of memory: {short}"
+    period = next((text for text in options.excluded_periods if is_in(text, now_ns)), None)
     return None if period is None else f"{period} UTC is an excluded period"
 
 
-def _within(minute: int, period: str) -> bool:
-    """Whether a minute of the day lies in ``HH:MM-HH:MM``, which may pass midnight."""
-    start, end = (int(text[:2]) * 60 + int(text[3:]) for text in period.split("-"))
-    return start <= minute < end if start <= end else minute >= start or minute < end
+def _short_of_memory(options: AutoscalerOptions, memory: MemoryUse) -> str | None:
+    """Which limit of memory is exceeded; what is not known exceeds none."""
+    figures = (
+        (memory.gc_ratio, options.gc_pressure_limit, "the time in garbage collection"),
+        (memory.heap_ratio, options.heap_usage_limit, "the heap in use"),
+    )
+    for share, limit, of in figures:
+        if share is not None and share > limit:
+            return f"{share:.0%} of {of}, the limit is {limit:.0%}"
+    return None
 
 
 def _observed(state: AutoscalerState, seen: Observation, options: AutoscalerOptions) -> AutoscalerState:
@@ -119,29 +111,6 @@ def _observed(state: AutoscalerState, seen: Observation, options: AutoscalerOpti
             more.append((operator.id, rate))
     most = 2 * options.observed_rate_min_observations * max(len(more), 1)
     return replace(state, observed=(*state.observed, *more)[-most:])
-
-
-def _delayed(
-    decision: Decision, state: AutoscalerState, options: AutoscalerOptions, now_ns: int
-) -> tuple[Decision, AutoscalerState]:
-    """Scale-downs wait for the interval to pass since the first, then the largest recommended in it is taken."""
-    waiting = {item.operator_id: item for item in state.delayed}
-    decisions = []
-    for item in decision.operators:
-        if item.proposed > item.current:
-            waiting.pop(item.operator_id, None)
-        if item.proposed < item.current:
-            first = waiting.get(item.operator_id, DelayedDown(item.operator_id, now_ns, ()))
-            first = replace(first, recommended=(*first.recommended, item.proposed))
-            waiting[item.operator_id] = first
-            left_s = options.scale_down_interval_s - (now_ns - first.since_ns) / _SECOND_NS
-            if left_s > 0:
-                note = f"{item.note}; {item.proposed} in {left_s:.0f} s at the earliest"
-                item = replace(item, parallelism=item.current, note=note)
-            else:
-                item = replace(item, parallelism=max(first.recommended))
-        decisions.append(item)
-    return replace(decision, operators=tuple(decisions)), replace(state, delayed=tuple(waiting.values()))
 
 
 def _past(item: OperatorDecision, now_ns: int, options: AutoscalerOptions) -> PastScaling:

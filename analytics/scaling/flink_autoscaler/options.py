@@ -26,7 +26,8 @@ class Alignment(StrEnum):
 class AutoscalerOptions:
     """``job.autoscaler.*`` under shorter names; durations in seconds.
 
-    A band bound that is None is the target ± 0.3. ``excluded_periods`` are ``HH:MM-HH:MM`` of every day, UTC.
+    A band bound that is None is the target ± 0.3. ``excluded_periods`` are times of day or cron expressions, UTC
+    (``analytics.scaling.flink_autoscaler.excluded``).
     Memory limits are shares of time in garbage collection and of the heap: above them nothing is scaled.
     """
 

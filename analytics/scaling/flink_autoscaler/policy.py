@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from analytics.model.decisions import Decision, OperatorDecision, Reason, Status
@@ -21,8 +21,9 @@ from analytics.scaling.flink_autoscaler.vertex import (
 from analytics.scaling.graph import Graph, graph_of
 from analytics.scaling.rates import Totals, totals
 
+Hold = Callable[[OperatorDecision, bool], tuple[OperatorDecision, bool]]
 NAME = "flink-autoscaler"
-VERSION = 1
+VERSION = 2
 
 
 def decide(
@@ -30,6 +31,7 @@ def decide(
     options: AutoscalerOptions | None = None,
     past: Mapping[str, tuple[PastScaling, ...]] | None = None,
     observed: dict[str, tuple[float, ...]] | None = None,
+    hold: Hold | None = None,
 ) -> Decision:
     """The parallelism of every vertex: all move if one that would change is outside its band, else none.
 
@@ -39,6 +41,8 @@ def decide(
         Earlier scalings by operator, oldest first.
     observed
         Earlier rates by source at which it would have read if it had not been held back.
+    hold
+        May delay a vertex, given whether it is outside its band: what waits does not make the others move.
     """
     options = options or AutoscalerOptions()
     graph = graph_of(seen.topology)
@@ -66,8 +70,11 @@ def decide(
             continue
         history = (past or {}).get(operator.id, ())
         scaling = _scaled(operator, seen.topology, told, options, history)
-        decisions.append(_decided(operator, told, scaling, found[position]))
-        if scaling.parallelism != operator.parallelism and _outside(told, metrics, options):
+        item, acts = _decided(operator, told, scaling, found[position]), _outside(told, metrics, options)
+        if hold is not None:
+            item, acts = hold(item, acts)
+        decisions.append(item)
+        if acts and item.proposed != item.current:
             outside.append(operator.name)
     return _together(tuple(decisions), outside)
 
