@@ -3,72 +3,30 @@
 from __future__ import annotations
 
 import re
-import signal
-import socket
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
 
 from tests.support.browser import Visitor
-from tests.support.services import fresh_environment, state_directory
 from tests.support.waiting import eventually
-from webapp.ops.embedded.watchdog import CHECKOUT
+from tests.support.whole import Weir, whole_weir
 
 pytestmark = [pytest.mark.spark, pytest.mark.browser, pytest.mark.timeout(900)]
 
-READY_WITHIN_S = 600
-"""A machine that has never run Weir compiles the analyses first, on as many cores as it has left."""
-
-
-@dataclass
-class Running:
-    """A whole Weir with its demo stream."""
-
-    address: str
-    password: str
-
 
 @pytest.fixture(scope="module")
-def weir() -> Iterator[Running]:
-    with state_directory() as home, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        output = home.with_name(f"{home.name}.output")
-        environment = fresh_environment(home, WEIR_PORT=str(port), WEIR_DEMO="1")
-        with output.open("wb") as file:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "webapp.ops.supervisor"],
-                cwd=CHECKOUT,
-                env=environment,
-                stdout=file,
-                stderr=file,
-            )
-        try:
-            eventually(lambda: _ready(process, output), "ready", READY_WITHIN_S, every_s=0.5)
-            yield Running(f"http://127.0.0.1:{port}", (home / "admin-password").read_text().strip())
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0, output.read_text()[-3000:]
-            output.unlink()
-
-
-def _ready(process: subprocess.Popen[bytes], output: Path) -> bool:
-    text = output.read_text()
-    assert process.poll() is None, text[-3000:]
-    return "Weir is ready" in text
+def weir() -> Iterator[Weir]:
+    with whole_weir(WEIR_DEMO="1") as running:
+        running.wait()
+        yield running
 
 
 def test_the_live_job_appears_within_a_minute_and_its_summaries_and_timeline_follow(
-    weir: Running, browser: Browser
+    weir: Weir, browser: Browser
 ) -> None:
     began = time.monotonic()
     person = Visitor.arrive(browser, weir.address)
@@ -91,7 +49,7 @@ def _windows(text: str) -> int:
 
 
 @pytest.mark.parametrize("path", ["/_dash-layout", "/_dash-dependencies"])
-def test_a_stranger_gets_nothing_from_the_live_server(weir: Running, path: str) -> None:
+def test_a_stranger_gets_nothing_from_the_live_server(weir: Weir, path: str) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(weir.address + path)
     assert refused.value.code == 401
