@@ -153,9 +153,13 @@ def _rows(data: bytes, name: str) -> Iterator[tuple[int, list[str]]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableFileError(f"{name}: no UTF-8 text") from error
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(re.split(r"\r\n|\n|\r", text), 1):
         if line.strip() and not line.startswith("#"):
-            yield number, [field.strip() for field in next(csv.reader([line], skipinitialspace=True))]
+            try:
+                fields = next(csv.reader([line], skipinitialspace=True))
+            except csv.Error as error:
+                raise UnreadableFileError(f"{name}, line {number}: {error}") from error
+            yield number, [field.strip() for field in fields]
 
 
 def _operator(fields: Sequence[str], where: str) -> Operator:

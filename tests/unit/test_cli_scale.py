@@ -1,6 +1,9 @@
 """``python -m analytics scale``: DS2's files in, one documented JSON object out."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +265,76 @@ def test_no_policy_makes_up_a_missing_instance(files: Files, policy: str) -> Non
 
 def test_only_ds2_takes_a_factor(files: Files) -> None:
     assert files.run("--factor", "0.5", policy="dhalion")[0] == 2
+
+
+def outside(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """The command as a stranger calls it: another process, in the files' own directory."""
+    command = [sys.executable, "-m", "analytics", "scale", "--policy", "ds2", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_stranger_calls_it_with_relative_paths_and_windows_line_ends(files: Files) -> None:
+    folder = files.folder / "files of mine"
+    (folder / "online").mkdir(parents=True)
+    (folder / "topology.csv").write_bytes(b"\xef\xbb\xbf" + TOPOLOGY.replace("\n", "\r\n").encode())
+    (folder / "rates.csv").write_bytes(RATES.replace("\n", "\r\n").encode())
+    (folder / "sources.csv").write_bytes(b"s,100\r\n\r\n# nothing more\r\n")
+    given = ("--topology", "topology.csv", "--source-rates", "./sources.csv", "--json")
+    code, out, err = outside(folder, *given, "--rates", "rates.csv")
+    assert (code, err) == (0, "")
+    asked = [
+        [item["parallelism"] for item in epoch["operators"].values()] for epoch in json.loads(out)["epochs"]
+    ]
+    assert asked == [[1, 2, 8], [1, 3, 18], [1, 10, 35]]
+    for row in RATES.splitlines()[:6:2]:
+        name = row.split(",")[0]
+        (folder / "online" / f"{name}-0-4.csv").write_bytes(f"{row}\r\n".encode())
+    (folder / "online" / "o2-0-4.csv").write_bytes(b"o2,0,1,7,100,0,1,0\r\n")
+    code, out, _ = outside(folder, *given, "--rates", "online")
+    assert (code, [epoch["epoch"] for epoch in json.loads(out)["epochs"]]) == (0, [4])
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rates.csv", b""),
+        ("rates.csv", bytes(range(256)) * 40),
+        ("rates.csv", b"s,0,1,1,0," + b"1" * 200_000 + b",0,1\n"),
+        ("rates.csv", b"\r\n \r\n# only a comment\r\n"),
+        ("rates.csv", None),
+        ("topology.csv", b""),
+        ("topology.csv", b"\x00\x00\x00,\x00"),
+        ("topology.csv", b"PK\x03\x04" + b"\xff" * 99),
+        ("topology.csv", None),
+        ("sources.csv", b"s\n"),
+        ("sources.csv", None),
+        ("online/", None),
+    ],
+)
+def test_garbage_empty_and_missing_files_end_with_2_and_one_line(
+    files: Files, name: str, content: bytes | None
+) -> None:
+    given = files.write("sources.csv", "s,1\n")
+    path = files.folder / name
+    rates = "rates.csv"
+    if name.endswith("/"):
+        path.mkdir()
+        rates = name
+    elif content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+    code, out, err = files.run("--source-rates", str(given), rates=rates)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert name.rstrip("/") in err
+
+
+def test_rows_that_are_half_garbage_leave_the_rest(files: Files) -> None:
+    (files.folder / "rates.csv").write_bytes(
+        RATES.encode() + "o1,0,1,\u2028,1,1,1,1\n".encode() + b'o2,0,1,9,"100,0,1,0\n' + b"\x00,\x00\n"
+    )
+    found = files.found()
+    assert len(found["epochs"]) == 3
+    assert [(item["code"], item["count"]) for item in found["diagnostics"]] == [("bad_rate_row", 3)]
