@@ -6,6 +6,7 @@ from webapp.accounts.api import TokenDetail, TokenList
 from webapp.analysis.api import WindowList
 from webapp.api.documents import openapi
 from webapp.api.problems import nothing_here
+from webapp.bursts.api import ClusterDetail, ClusterList, ClusterModel, ClusterRates
 from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
 from webapp.telemetry.api import PointList, RefusedList, SeriesList
 from webapp.telemetry.ingest_api import Activities, RemoteWrite
@@ -22,6 +23,10 @@ urlpatterns = [
     path("jobs/<int:job_id>/operators", OperatorList.as_view()),
     path("jobs/<int:job_id>/workers", WorkerList.as_view()),
     path("jobs/<int:job_id>/windows", WindowList.as_view()),
+    path("clusters", ClusterList.as_view()),
+    path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
+    path("clusters/<int:cluster_id>/model", ClusterModel.as_view()),
+    path("clusters/<int:cluster_id>/rates", ClusterRates.as_view()),
     path("sources", SourceList.as_view()),
     path("sources/<int:source_id>", SourceDetail.as_view()),
     path("sources/<int:source_id>/poll", SourcePoll.as_view()),

@@ -68,7 +68,7 @@ class ModelVersion(models.Model):
     version = models.CharField(max_length=16)
     origin = models.CharField(max_length=10, choices=Origin.choices)
     payload = models.BinaryField()
-    applications = ArrayField(models.CharField(max_length=500))
+    applications = ArrayField(models.CharField(max_length=1000))
     node_count = models.PositiveIntegerField()
     diagnostics = models.JSONField(default=list)
     made_at = models.DateTimeField(auto_now_add=True)
@@ -122,8 +122,8 @@ class HeadroomPoint(models.Model):
     joint = models.FloatField()
     single = models.FloatField()
     least_after_loss = models.FloatField(null=True)
-    limit_node = models.CharField(max_length=500, blank=True)
-    limit_resource = models.CharField(max_length=500, blank=True)
+    limit_node = models.CharField(max_length=1100, blank=True)
+    limit_resource = models.CharField(max_length=1100, blank=True)
 
     class Meta:
         constraints = (models.UniqueConstraint(name="headroom_once", fields=("cluster", "at_ns")),)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+import orjson
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -26,6 +27,8 @@ MOST_COMPONENTS = 5_000
 
 MOST_APPLICATIONS = 400
 MOST_NAME = 200
+MOST_CHARS = 1_000
+"""Of names in a model: those of derived components have a job and an operator in them."""
 
 
 def read_document(document: Any) -> tuple[BurstModel, tuple[Diagnostic, ...]]:
@@ -37,17 +40,19 @@ def read_document(document: Any) -> tuple[BurstModel, tuple[Diagnostic, ...]]:
         If it is none, or too large; the message names the place.
     """
     try:
+        if b"\\u0000" in orjson.dumps(document):
+            raise ValidationError({"model": "there must be no null character in it"})
+    except (TypeError, RecursionError) as error:  # half a character of two, or a whole number beyond 64 bits
+        raise ValidationError({"model": f"it is no JSON that can be stored: {error}"}) from error
+    try:
         model, odd = burst_model(document)
     except ValueError as error:
         raise ValidationError({"model": str(error)}) from error
     if len(model.applications) > MOST_APPLICATIONS or sum(1 for _ in model.components()) > MOST_COMPONENTS:
         most = f"{MOST_APPLICATIONS} applications and {MOST_COMPONENTS:,} components"
         raise ValidationError({"model": f"a model may have at most {most}"})
-    long = [one.name for one in model.applications if len(one.name) > MOST_NAME]
-    if long or any("\0" in name for name in _names(model)):
-        raise ValidationError(
-            {"model": f"names may have at most {MOST_NAME} characters, and no null among them"}
-        )
+    if any(len(name) > MOST_CHARS for name in _names(model)):
+        raise ValidationError({"model": f"names may have at most {MOST_CHARS} characters"})
     return model, odd
 
 

@@ -1,0 +1,51 @@
+"""Clusters over the API: a program sends models and rates, reads answers, and gets a clear error for what is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import clusters
+from tests.support.api import Caller, secret
+from tests.support.burst_models import worked_example
+from webapp.accounts.models import Scope
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_a_program_sends_a_model_and_rates_and_reads_what_can_be_taken() -> None:
+    program = Caller(secret(Scope.ADMIN, Scope.READ))
+    made = program.post("/api/v1/clusters", {"name": "prod", "model": worked_example()})
+    assert made.status_code == 201, made.content
+    where = made["Location"]
+    rates = {"rates": {"app1": 0.05, "app2": 0.05}}
+    assert program.call("PUT", f"{where}/rates", rates).status_code == 200
+    clusters.survey_here()
+    found = program.get(where).json()
+    assert found["answers"]["headroom"]["joint"] == pytest.approx(0.11, abs=1e-7)
+    assert (found["stale"], found["error"], found["model_number"]) == (False, "", 1)
+    bigger = worked_example()
+    bigger["nodes"]["A"]["cpu"] = 2
+    newer = program.call("PUT", f"{where}/model", bigger).json()
+    assert (newer["model_number"], newer["stale"]) == (2, True)
+    listed = program.get("/api/v1/clusters").json()["items"]
+    assert [(one["name"], one["answers"]) for one in listed] == [("prod", None)]
+    assert program.call("DELETE", where).status_code == 204
+    assert program.get(where).status_code == 404
+
+
+def test_what_is_wrong_is_told_with_its_place() -> None:
+    program = Caller(secret(Scope.ADMIN, Scope.READ))
+    document = worked_example()
+    document["applications"]["app1"]["stages"][0]["components"][0]["node"] = "Z"
+    refused = program.post("/api/v1/clusters", {"name": "prod", "model": document})
+    assert refused.status_code == 400
+    assert refused.json()["errors"] == [
+        {"field": "model", "detail": "applications.app1.stages[0].components[0].node: there is no node 'Z'"}
+    ]
+    assert program.post("/api/v1/clusters", {"name": "x", "model": {"a": "\0"}}).status_code == 400
+
+
+def test_a_reader_cannot_send_and_a_token_for_some_jobs_sees_no_cluster() -> None:
+    reader = Caller(secret(Scope.READ))
+    assert reader.post("/api/v1/clusters", {"name": "x", "model": worked_example()}).status_code == 403
+    assert Caller(secret(Scope.READ, jobs=("mine",))).get("/api/v1/clusters").status_code == 403

@@ -1,0 +1,198 @@
+"""Clusters over the API: models and rates are sent, answers are read."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from analytics.model.plain import to_plain
+from webapp.accounts.models import Scope
+from webapp.api.idempotency import once
+from webapp.api.pagination import page
+from webapp.api.schema import IDEMPOTENCY_KEY, PAGE, NsField, paged
+from webapp.api.views import ApiView, actor_of, token_of_request
+from webapp.bursts import selectors, services
+from webapp.bursts.models import Cluster, Origin
+from webapp.bursts.policies import visible_clusters
+
+
+class NewCluster(serializers.Serializer[Any]):
+    """A cluster with its model."""
+
+    name = serializers.CharField(max_length=services.MOST_NAME)
+    model = serializers.JSONField(help_text="the burst model, as the user guide describes it")
+
+
+class RatesWanted(serializers.Serializer[Any]):
+    """Input rates by application, in the model's unit; null takes one back."""
+
+    rates = serializers.DictField(child=serializers.FloatField(allow_null=True, min_value=0))
+    at_ns = NsField(required=False, help_text="when they were measured; without it: now")
+
+
+class ClusterShape(serializers.Serializer[Any]):
+    """A cluster and its headroom. ``stale``: the answers are of another model than the current one."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    version = serializers.CharField(allow_null=True, help_text="of the current model")
+    model_number = serializers.IntegerField(allow_null=True)
+    origin = serializers.ChoiceField(Origin.choices, allow_null=True)
+    applications = serializers.ListField(child=serializers.CharField())
+    flags = serializers.ListField(child=serializers.JSONField(), help_text="what was odd about the model")
+    burst_ratio = serializers.FloatField()
+    alert_ratio = serializers.FloatField()
+    alert = serializers.BooleanField(help_text="headroom is below alert_ratio")
+    stale = serializers.BooleanField()
+    at_ns = NsField(allow_null=True, help_text="the time the answers are for")
+    error = serializers.CharField(help_text="why there are no newer answers; empty: there are")
+    answers = serializers.JSONField(
+        allow_null=True,
+        help_text="headroom, losses and maps of pairs; infinite: nothing limits it, -infinite: it cannot be had",
+    )
+
+
+def shown(cluster: Cluster, *, whole: bool = True) -> dict[str, Any]:
+    """A cluster as the API shows it."""
+    found = selectors.standing(cluster)
+    model, survey = found.model, found.survey
+    answers = found.answers if whole else None
+    return {
+        "id": cluster.pk,
+        "name": cluster.name,
+        "version": model.version if model else None,
+        "model_number": model.number if model else None,
+        "origin": model.origin if model else None,
+        "applications": model.applications if model else [],
+        "flags": model.diagnostics if model else [],
+        "burst_ratio": cluster.burst_ratio,
+        "alert_ratio": cluster.alert_ratio,
+        "alert": found.alert is not None,
+        "stale": found.stale,
+        "at_ns": survey.at_ns if survey else None,
+        "error": survey.error if survey else "",
+        "answers": None if answers is None else to_plain(answers),
+    }
+
+
+def _one(request: Request, cluster_id: int) -> Cluster:
+    found = visible_clusters(actor_of(request)).select_related("group").filter(pk=cluster_id).first()
+    if found is None:
+        raise Http404(f"there is no cluster {cluster_id}")
+    return found
+
+
+class ClusterView(ApiView):
+    """What the addresses of clusters share."""
+
+    scopes = {"*": Scope.ADMIN, "GET": Scope.READ}  # noqa: RUF012
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """A token for some jobs only sees no clusters: these show what else runs beside its jobs."""
+        super().initial(request, *args, **kwargs)
+        if token_of_request(request).jobs:
+            raise PermissionDenied("a token for some jobs only cannot be used for clusters")
+
+
+@extend_schema_view(
+    get=extend_schema(
+        operation_id="list_clusters", parameters=PAGE, responses=paged("ClusterPage", ClusterShape),
+        description="The clusters with their models, without answers.",
+    ),
+    post=extend_schema(
+        operation_id="create_cluster", parameters=[IDEMPOTENCY_KEY], request=NewCluster,
+        responses={201: ClusterShape},
+        description="Make a cluster from a burst model. Give it rates, or name its applications after jobs.",
+    ),
+)  # fmt: skip
+class ClusterList(ClusterView):
+    """``/api/v1/clusters``."""
+
+    def get(self, request: Request) -> Response:
+        """One page."""
+        rows = visible_clusters(actor_of(request)).select_related("group")
+        return Response(page(request, rows, lambda row: shown(row, whole=False)))
+
+    def post(self, request: Request) -> Response:
+        """Make one."""
+        asked = NewCluster(data=request.data)
+        asked.is_valid(raise_exception=True)
+        values = asked.validated_data
+
+        def act() -> Response:
+            cluster = services.create_cluster(actor_of(request), values["name"], values["model"])
+            where = {"Location": f"/api/v1/clusters/{cluster.pk}"}
+            return Response(shown(cluster), 201, headers=where)
+
+        digest = hashlib.sha256(repr(request.data).encode()).digest()
+        return once(request, token_of_request(request), digest, act)
+
+
+@extend_schema_view(
+    get=extend_schema(
+        operation_id="get_cluster", responses=ClusterShape,
+        description="One cluster with the newest answers about it.",
+    ),
+    delete=extend_schema(
+        operation_id="remove_cluster", responses={204: None},
+        description="Forget it with its models and history.",
+    ),
+)  # fmt: skip
+class ClusterDetail(ClusterView):
+    """``/api/v1/clusters/<id>``."""
+
+    def get(self, request: Request, cluster_id: int) -> Response:
+        """One."""
+        return Response(shown(_one(request, cluster_id)))
+
+    def delete(self, request: Request, cluster_id: int) -> Response:
+        """Forget it."""
+        services.remove_cluster(actor_of(request), _one(request, cluster_id))
+        return Response(status=204)
+
+
+@extend_schema_view(
+    put=extend_schema(
+        operation_id="put_cluster_model",
+        request={"application/json": dict},
+        responses=ClusterShape,
+        description="Make this burst model the current one; the same again changes nothing.",
+    )
+)
+class ClusterModel(ClusterView):
+    """``/api/v1/clusters/<id>/model``."""
+
+    def put(self, request: Request, cluster_id: int) -> Response:
+        """A new version."""
+        cluster = _one(request, cluster_id)
+        services.upload_model(actor_of(request), cluster, request.data)
+        return Response(shown(cluster))
+
+
+@extend_schema_view(
+    put=extend_schema(
+        operation_id="put_cluster_rates",
+        request=RatesWanted,
+        responses=ClusterShape,
+        description="Say what the inputs are; these go before what Weir measures of jobs of the same name.",
+    )
+)
+class ClusterRates(ClusterView):
+    """``/api/v1/clusters/<id>/rates``."""
+
+    def put(self, request: Request, cluster_id: int) -> Response:
+        """New rates."""
+        cluster = _one(request, cluster_id)
+        asked = RatesWanted(data=request.data)
+        asked.is_valid(raise_exception=True)
+        values = asked.validated_data
+        services.set_rates(actor_of(request), cluster, values["rates"], values.get("at_ns") or time.time_ns())
+        return Response(shown(cluster))

@@ -1,0 +1,127 @@
+"""What pages and the API ask about clusters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from analytics.bursts.forecast import Forecast, crossing
+from analytics.model import packed
+from analytics.model.burst_answers import Survey as Answers
+from analytics.model.bursts import BurstModel
+from analytics.model.bursts_json import burst_model
+from analytics.model.plain import from_plain
+from webapp.bursts.models import Cluster, HeadroomAlert, HeadroomPoint, ModelVersion, Survey
+from webapp.bursts.policies import visible_clusters
+from webapp.jobs.policies import Actor
+
+MOST_LISTED = 500
+MOST_POINTS = 2_000
+FORECAST_NS = 7 * 86_400_000_000_000
+"""How much of the past a trend rests on."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A cluster with its current model and its newest answers (None: none yet).
+
+    ``stale``: the answers are of another model than the current one. ``alert`` is the open one.
+    """
+
+    cluster: Cluster
+    model: ModelVersion | None
+    survey: Survey | None
+    alert: HeadroomAlert | None
+
+    @property
+    def stale(self) -> bool:
+        """Whether the answers are of another model than the current one."""
+        return self.survey is not None and self.survey.model_id != (self.model.pk if self.model else None)
+
+    @property
+    def answers(self) -> Answers | None:
+        """The newest answers; None if there are none, or they were written otherwise."""
+        if self.survey is None or self.survey.payload is None:
+            return None
+        try:
+            found: Answers = from_plain(Answers, packed.unpack(self.survey.payload))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+        return found
+
+
+def cluster(actor: Actor, cluster_id: int) -> Cluster | None:
+    """The cluster, or None if there is none that this person may see."""
+    return visible_clusters(actor).select_related("group").filter(pk=cluster_id).first()
+
+
+def standings(actor: Actor) -> list[Standing]:
+    """All clusters of this person: those with an alert first, then by name."""
+    alerts = HeadroomAlert.objects.filter(cluster=OuterRef("pk"), closed_ns=None)
+    rows = list(
+        visible_clusters(actor).annotate(alerted=Exists(alerts)).order_by("-alerted", "name")[:MOST_LISTED]
+    )
+    ids = [row.pk for row in rows]
+    models = {
+        row.cluster_id: row
+        for row in ModelVersion.objects.filter(cluster_id__in=ids, superseded_at=None).defer(
+            "payload", "index"
+        )
+    }
+    surveys = {row.cluster_id: row for row in Survey.objects.filter(cluster_id__in=ids)}
+    open_ = {row.cluster_id: row for row in HeadroomAlert.objects.filter(cluster_id__in=ids, closed_ns=None)}
+    return [Standing(row, models.get(row.pk), surveys.get(row.pk), open_.get(row.pk)) for row in rows]
+
+
+def standing(cluster: Cluster) -> Standing:
+    """One cluster with what belongs to it."""
+    return Standing(
+        cluster,
+        cluster.versions.filter(superseded_at=None).first(),
+        Survey.objects.filter(cluster=cluster).first(),
+        HeadroomAlert.objects.filter(cluster=cluster, closed_ns=None).first(),
+    )
+
+
+def model_of(version: ModelVersion) -> BurstModel:
+    """The model of a version; the same document is read once.
+
+    Raises
+    ------
+    ValueError
+        If it was written by a release that wrote otherwise.
+    """
+    return _read(bytes(version.payload))
+
+
+@lru_cache(maxsize=64)
+def _read(payload: bytes) -> BurstModel:
+    return burst_model(packed.unpack(payload))[0]
+
+
+def history(cluster: Cluster, from_ns: int, to_ns: int) -> list[HeadroomPoint]:
+    """Headroom from one time to another, in order; of very many points every n-th, the last among them."""
+    rows: QuerySet[HeadroomPoint] = HeadroomPoint.objects.filter(
+        cluster=cluster, at_ns__gte=from_ns, at_ns__lte=to_ns
+    )
+    found = list(rows.order_by("at_ns"))
+    step = -(-len(found) // MOST_POINTS) or 1
+    return found[::-1][::step][::-1]
+
+
+def alerts(cluster: Cluster, limit: int = 20) -> Sequence[HeadroomAlert]:
+    """The newest alerts, open ones first."""
+    return list(HeadroomAlert.objects.filter(cluster=cluster).order_by("-opened_ns")[:limit])
+
+
+def forecast(cluster: Cluster, now_ns: int) -> Forecast:
+    """When headroom will be below the alert's threshold by the trend of the last week, or why nobody can tell."""
+    rows = HeadroomPoint.objects.filter(cluster=cluster, at_ns__gte=now_ns - FORECAST_NS).order_by("at_ns")
+    points = [
+        (at_ns / 1e9, ratio) for at_ns, ratio in rows.values_list("at_ns", "ratio") if math.isfinite(ratio)
+    ]
+    return crossing([at for at, _ in points], [ratio for _, ratio in points], cluster.alert_ratio)
