@@ -9,8 +9,9 @@ Where engines do not report who causes it, back-pressure is taken from the sourc
 its target, and the cause is the busiest operator: a window of rates says no more.
 
 Source: apache/incubator-heron, ``healthmgr`` (detectors, diagnosers, ``ScaleUpResolver``). Scaling down
-and the blacklist are in the paper's text only. Skewed data and slow instances, which the original only logs,
-are not told apart.
+and the blacklist are in the paper's text only. Skewed data and slow instances (`analytics.scaling.skew`) are told
+apart where engines report what waits in front of each instance; the original only logs them, and so nothing is
+scaled then.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from analytics.model.decisions import Action, Decision, Move, OperatorDecision, 
 from analytics.model.rates import Observation
 from analytics.scaling.graph import Graph, graph_of
 from analytics.scaling.rates import Totals, total, totals
+from analytics.scaling.skew import Diagnosis, diagnose
 
 NAME = "dhalion"
-VERSION = 1
+VERSION = 2
 _MOST_BP_MS = 999.0
 _MOST_EXTRA = 4.0
 _SATURATED_RATIO = 0.95
@@ -161,6 +163,10 @@ def _up(
     blacklist: Collection[tuple[str, str]],
 ) -> Decision:
     name = seen.topology.operators[cause].name
+    known = next(item for item in seen.window.operators if item.operator_id == kept[cause].operator_id)
+    diagnosis, where = diagnose(known)
+    if diagnosis is not Diagnosis.UNDER_PROVISIONED:
+        return Decision(NAME, VERSION, kept, f"{name} holds up the job, {_told_apart(diagnosis, where)}")
     if (kept[cause].operator_id, UNDER) in blacklist:
         return Decision(
             NAME, VERSION, kept, f"{name} holds up the job, but scaling it up did not help before"
@@ -173,6 +179,15 @@ def _up(
     changed = replace(item, need=need, parallelism=min(wanted, settings.max_parallelism), note=note)
     decisions = (*kept[:cause], changed, *kept[cause + 1 :])
     return Decision(NAME, VERSION, decisions, f"{name} is {UNDER}")
+
+
+def _told_apart(diagnosis: Diagnosis, instances: tuple[int, ...]) -> str:
+    where = ", ".join(map(str, instances))
+    if diagnosis is Diagnosis.DATA_SKEW:
+        return f"by data skew, which more instances do not cure: too much goes to {where}"
+    if diagnosis is Diagnosis.SLOW_INSTANCE:
+        return f"by slow instances, which more do not cure: {where}"
+    return "but its instances differ, and no diagnosis fits"
 
 
 def _down(

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from analytics.model.decisions import Decision, Move
-from analytics.model.rates import Observation
+from analytics.model.rates import Observation, OperatorRates
 from analytics.scaling.dhalion import (
     OVER,
     UNDER,
@@ -16,6 +16,7 @@ from analytics.scaling.dhalion import (
     scaled_up,
     step,
 )
+from analytics.scaling.skew import Diagnosis, diagnose, is_skewed
 from tests.support.dataflows import chain, observation, rates
 
 
@@ -26,6 +27,73 @@ from tests.support.dataflows import chain, observation, rates
 )
 def test_the_published_factor(instances: int, backpressure_ms: list[float], new: int) -> None:
     assert scaled_up(instances, backpressure_ms) == new
+
+
+# The tests of Heron's detectors: the largest value, the smallest, the ratio, whether that is skew.
+@pytest.mark.parametrize(
+    ("values", "ratio", "skewed"),
+    [
+        ([1000.0, 200.0], 2.5, True),
+        ([1000.0, 500.0], 2.5, False),
+        ([1501.0, 100.0], 15.0, True),
+        ([1500.0, 110.0], 15.0, False),
+        ([7.0], 1.5, False),
+        ([0.0, 0.0], 20.0, False),
+    ],
+)
+def test_the_published_detectors_of_skew(values: list[float], ratio: float, skewed: bool) -> None:
+    assert is_skewed(values, ratio) is skewed
+
+
+def differing(speeds: list[float], queues: list[float | None]) -> OperatorRates:
+    """An operator whose instances process and queue so much."""
+    found = tuple(
+        replace(item, observed_processing_per_s=speed, queued=queue)
+        for item, speed, queue in zip(
+            rates("a", 1e4, 1e4, instances=len(speeds)).instances, speeds, queues, strict=True
+        )
+    )
+    return OperatorRates("a", len(speeds), found)
+
+
+# The tests of Heron's diagnosers: executed and queued by instance, and what comes of it.
+@pytest.mark.parametrize(
+    ("speeds", "queues", "found"),
+    [
+        ([2000.0], [10_000.0], (Diagnosis.UNDER_PROVISIONED, ())),
+        ([2000.0] * 3, [500.0] * 3, (Diagnosis.UNDER_PROVISIONED, ())),
+        ([2000.0] * 3, [1000.0, 20.0, 20.0], (Diagnosis.SLOW_INSTANCE, (0,))),
+        ([5000.0, 2000.0, 2000.0], [10_000.0, 500.0, 499.0], (Diagnosis.DATA_SKEW, (0,))),
+        ([5000.0, 2000.0, 2000.0], [1.0, 500.0, 500.0], (Diagnosis.UNCLEAR, ())),
+        ([100.0, 2000.0, 2000.0], [10_000.0, 499.0, 499.0], (Diagnosis.UNCLEAR, ())),
+        ([5000.0, 2000.0, 2000.0], [500.0] * 3, (Diagnosis.UNCLEAR, ())),
+        ([5000.0, 2000.0, 2000.0], [None, 500.0, 500.0], (Diagnosis.UNDER_PROVISIONED, ())),
+    ],
+)
+def test_the_published_diagnoses(
+    speeds: list[float], queues: list[float | None], found: tuple[Diagnosis, tuple[int, ...]]
+) -> None:
+    assert diagnose(differing(speeds, queues)) == found
+
+
+@pytest.mark.parametrize(
+    ("queues", "why"),
+    [
+        ([40.0, 1.0], "a holds up the job, by data skew, which more instances do not cure: too much goes to 0"),
+        ([15.0, 15.0], "a holds up the job, but its instances differ, and no diagnosis fits"),
+    ],
+)  # fmt: skip
+def test_more_instances_are_not_asked_for_where_they_would_not_help(queues: list[float], why: str) -> None:
+    seen = job(50.0)
+    uneven = tuple(
+        replace(item, observed_processing_per_s=speed, queued=queue)
+        for item, speed, queue in zip(seen.window.operators[1].instances, (40.0, 10.0), queues, strict=True)
+    )
+    operators = (seen.window.operators[0], replace(seen.window.operators[1], instances=uneven),
+                 seen.window.operators[2])  # fmt: skip
+    decision = decide(replace(seen, window=replace(seen.window, operators=operators)))
+    assert decision.changes == {}
+    assert decision.note == why
 
 
 def job(delivered: float, *, a_busy: float = 1.0, b_busy: float = 0.2, a: int = 2) -> Observation:
