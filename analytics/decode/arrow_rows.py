@@ -18,7 +18,9 @@ from analytics.model.trace import NONE, Int32, Int64, Records, TraceBatch
 _BAD = -2
 """In the place of a number: something that cannot be used (while NONE is nothing)."""
 _ABSENT, _TOO_LATE = -(2**63), LATEST_NS + 1
-_MESSAGES = [int(kind) for kind in ActivityType if kind.is_message]
+_IS_MESSAGE = np.isin(np.arange(TYPE_COUNT + 2), [int(kind) for kind in ActivityType if kind.is_message])
+"""By code; NONE and ``_BAD``, being negative, read the last two."""
+
 _UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 Mask = NDArray[np.bool_]
@@ -54,12 +56,13 @@ class RowDecoder:
             If a column has a type in which no such values come.
         """
         kind = _types(batch["type"])
-        is_message = np.isin(kind, _MESSAGES)
+        is_message = _IS_MESSAGE[kind]
         worker = _named(batch, "worker")
         peer, operator = _named(batch, "peer"), _named(batch, "operator")
         peer = peer._replace(codes=np.where(is_message, peer.codes, NONE))
         start_ns, end_ns = _times(batch, "start_ns"), _times(batch, "end_ns")
-        good = self._usable(kind, worker, peer, operator, start_ns, end_ns)
+        mask = self._usable(kind, worker, peer, operator, start_ns, end_ns)
+        good = slice(None) if mask.all() else mask
         self._parts.append(
             Records(
                 kind[good].astype(np.uint8),
@@ -79,10 +82,10 @@ class RowDecoder:
     def _usable(
         self, kind: Int64, worker: _Named, peer: _Named, operator: _Named, start_ns: Int64, end_ns: Int64
     ) -> Mask:
-        is_message = np.isin(kind, _MESSAGES)
+        is_message = _IS_MESSAGE[kind]
         absent = (kind == NONE) | (worker.codes == NONE) | (start_ns == _ABSENT) | (end_ns == _ABSENT)
         unnamed = (worker.codes == _BAD) | (peer.codes == _BAD) | (operator.codes == _BAD)
-        late = (np.abs(start_ns) > LATEST_NS) | (np.abs(end_ns) > LATEST_NS)
+        late = _is_late(start_ns) | _is_late(end_ns)
         checks = (
             ("missing_field", absent, "type, worker, start_ns or end_ns is null"),
             ("unknown_type", kind == _BAD, "unknown activity type"),
@@ -100,11 +103,11 @@ class RowDecoder:
                 good &= ~fails
         return good
 
-    def _numbers(self, column: _Named, good: Mask, *, operators: bool) -> Int32:
+    def _numbers(self, column: _Named, good: Mask | slice, *, operators: bool) -> Int32:
         """Positions in the batch of the names in good rows; the others leave no name behind."""
         codes = column.codes[good]
         lookup = np.full(len(column.names) + 1, NONE, np.int32)  # NONE, being -1, reads the last
-        for code in np.unique(codes[codes != NONE]).tolist():
+        for code in np.flatnonzero(np.bincount(codes[codes >= 0])).tolist():
             name = column.names[code]
             assert name is not None
             lookup[code] = self._builder.operator(name) if operators else self._builder.worker(name)
@@ -167,8 +170,14 @@ def _times(batch: pa.RecordBatch, name: str) -> Int64:
     if not pa.types.is_integer(column.type):
         raise UnreadableFileError(f"column {name} is {column.type}; expected whole nanoseconds or timestamps")
     values = _whole_numbers(column, _ABSENT)
+    if unit_ns == 1:
+        return values  # what is too late says so itself
     fits = np.abs(values) <= LATEST_NS // unit_ns
     return np.where(values == _ABSENT, _ABSENT, np.where(fits, values, _TOO_LATE // unit_ns) * unit_ns)
+
+
+def _is_late(values: Int64) -> Mask:
+    return np.asarray((values > LATEST_NS) | (values < -LATEST_NS))
 
 
 def _whole_numbers(column: pa.Array, null: int) -> Int64:
@@ -177,5 +186,6 @@ def _whole_numbers(column: pa.Array, null: int) -> Int64:
         values = column.fill_null(0).to_numpy(zero_copy_only=False)
         whole = np.minimum(values, np.uint64(2**63 - 1)).astype(np.int64)
         return np.where(column.is_null().to_numpy(zero_copy_only=False), null, whole)
-    numbers: Int64 = column.cast(pa.int64()).fill_null(null).to_numpy(zero_copy_only=False)
+    column = column.cast(pa.int64())
+    numbers: Int64 = (column.fill_null(null) if column.null_count else column).to_numpy(zero_copy_only=False)
     return numbers

@@ -66,13 +66,14 @@ class BatchBuilder:
 
     def activity(self, kind: int, worker: int, operator: int, start_ns: int, end_ns: int) -> None:
         """Add an interval on one worker."""
-        self._rows.append((kind, worker, NONE, operator, start_ns, end_ns))
+        # a plain number: numpy takes ten times as long for a member of an enumeration
+        self._rows.append((int(kind), worker, NONE, operator, start_ns, end_ns))
 
     def message(
         self, kind: int, sender: int, receiver: int, operator: int, sent_ns: int, received_ns: int
     ) -> None:
         """Add a message whose two ends are known."""
-        self._rows.append((kind, sender, receiver, operator, sent_ns, received_ns))
+        self._rows.append((int(kind), sender, receiver, operator, sent_ns, received_ns))
 
     def build(self) -> TraceBatch:
         """Everything collected, as one batch."""

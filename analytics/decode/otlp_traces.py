@@ -25,6 +25,7 @@ Clocks that disagree are not repaired: a message may be received before it was s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
@@ -38,6 +39,7 @@ from analytics.model.trace import TraceBatch, Worker
 
 Attributes = Mapping[str, object]
 
+_CLIENT = Span.SPAN_KIND_CLIENT
 _OF_SPANS = frozenset(
     {"weir.worker", "weir.operator", "weir.activity", "weir.peer", "thread.id", "thread.name"}
 )
@@ -46,6 +48,14 @@ _OF_WORKERS = (
     "weir.worker", "service.name", "service.instance.id", "thread.name", "thread.id", "host.name", "host",
 )  # fmt: skip
 _OF_RESOURCES = _OF_SPANS | {"service.name", "service.instance.id", "host.name", "host"}
+
+
+@dataclass(slots=True)
+class _Told:
+    """What spans with the same attributes have in common; ``worker`` is None until one of them can be used."""
+
+    attributes: Attributes
+    worker: int | None = None
 
 
 def decode_otlp_traces(request: ExportTraceServiceRequest) -> TraceBatch:
@@ -79,9 +89,8 @@ class SpanDecoder:
             of_resource = _attributes(resource.resource.attributes, _OF_RESOURCES)
             for scope in resource.scope_spans:
                 known = {**of_resource, **_attributes(scope.scope.attributes, _OF_SPANS)}
-                for span in scope.spans:
-                    count += 1
-                    self._add(span, {**known, **_attributes(span.attributes, _OF_SPANS)}, known)
+                count += len(scope.spans)
+                self._add_all(scope.spans, known)
         return count
 
     def finish(self) -> TraceBatch:
@@ -92,9 +101,24 @@ class SpanDecoder:
                 self.batch.activity(span.kind, span.worker, span.operator, span.start_ns, span.end_ns)
         return self.batch.build()
 
-    def _add(self, span: Span, told: Attributes, known: Attributes) -> None:
-        if not self._in_time(span):
+    def _add_all(self, spans: Iterable[Span], known: Attributes) -> None:
+        """Spans that say the same share what follows from it: most of thousands do."""
+        told: dict[tuple[tuple[str, object], ...], _Told] = {}
+        for span in spans:
+            own = tuple(
+                [(pair.key, _value(pair.value)) for pair in span.attributes if pair.key in _OF_SPANS]
+            )
+            said = told.get(own)
+            if said is None:
+                said = told[own] = _Told({**known, **dict(own)})
+            self._add(span, said)
+
+    def _add(self, span: Span, said: _Told) -> None:
+        start_ns, end_ns = span.start_time_unix_nano, span.end_time_unix_nano
+        if not 0 < start_ns <= end_ns <= LATEST_NS:
+            self._out_of_time(span)
             return
+        told = said.attributes
         kind = self._kind(span, told)
         key = span.trace_id + span.span_id if span.span_id else f"span without id {len(self._seen)}".encode()
         if key in self._seen:
@@ -107,23 +131,23 @@ class SpanDecoder:
             )
             return
         operator = self._operator(told.get("weir.operator", span.name))
-        worker = self._worker(told)
+        if said.worker is None:
+            said.worker = self._worker(told)
+        worker = said.worker
         if kind is not None and kind.is_message:
             peer = self.batch.worker(clean_name(str(told["weir.peer"])) or "unknown")
-            self.batch.message(
-                kind, worker, peer, operator, span.start_time_unix_nano, span.end_time_unix_nano
-            )
+            self.batch.message(kind, worker, peer, operator, start_ns, end_ns)
             return
         self._spans[key] = SpanFacts(
             key=key,
             parent=span.trace_id + span.parent_span_id if span.parent_span_id else b"",
-            links=tuple(link.trace_id + link.span_id for link in span.links if link.span_id),
+            links=tuple([link.trace_id + link.span_id for link in span.links if link.span_id]),
             role=span.kind,
             worker=worker,
             operator=operator,
             kind=kind,
-            start_ns=span.start_time_unix_nano,
-            end_ns=span.end_time_unix_nano,
+            start_ns=start_ns,
+            end_ns=end_ns,
         )
 
     def _operator(self, name: object) -> int:
@@ -138,25 +162,22 @@ class SpanDecoder:
             self._workers[key] = self.batch.worker(_worker(told))
         return self._workers[key]
 
-    def _in_time(self, span: Span) -> bool:
+    def _out_of_time(self, span: Span) -> None:
         start_ns, end_ns = span.start_time_unix_nano, span.end_time_unix_nano
         if not (start_ns and end_ns):
             self.batch.oddities.add("missing_time", f"{span.name!r:.60} has no start or no end")
         elif max(start_ns, end_ns) > LATEST_NS:
             self.batch.oddities.add("time_out_of_range", f"{span.name!r:.60} is more than 2^62 ns after 1970")
-        elif end_ns < start_ns:
+        else:
             self.batch.oddities.add(
                 "negative_duration", f"{span.name!r:.60} ends at {end_ns}, before its start at {start_ns}"
             )
-        else:
-            return True
-        return False
 
     def _kind(self, span: Span, told: Attributes) -> ActivityType | None:
         """What the span says it is, or what its role says; None for a call, of which the children tell."""
         said = told.get("weir.activity")
         if said is None:
-            return None if span.kind == Span.SPAN_KIND_CLIENT else ActivityType.PROCESSING
+            return None if span.kind == _CLIENT else ActivityType.PROCESSING
         if isinstance(said, str) and said.lower() in BY_LABEL:
             return BY_LABEL[said.lower()]
         if isinstance(said, int) and not isinstance(said, bool) and 1 <= said <= max(ActivityType):

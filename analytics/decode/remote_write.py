@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 from analytics.decode.activities import LATEST_NS
 from analytics.decode.batch import Oddities
 from analytics.decode.json_fields import NS_PER_MS
+from analytics.decode.known import Known
 from analytics.decode.limits import Budget, Limits, TooLargeError, UnreadableFileError
 from analytics.decode.remote_write_messages import (
     Histogram,
     Request,
     RequestCount,
+    SeriesV1,
     WriteRequest,
-    WriteRequestCount,
 )
 from analytics.decode.remote_write_messages import Label as LabelMessage
-from analytics.decode.remote_write_samples import is_stale, sample_columns
+from analytics.decode.remote_write_samples import is_stale, sample_columns, usual_end
 from analytics.decode.series import MAX_LABELS, Label, RefusedSeriesError, checked_label, series_of_checked
 from analytics.model.samples import Kind, MetricBatch, Series
 
@@ -41,6 +42,12 @@ _KINDS = {1: Kind.COUNTER, 2: Kind.GAUGE, 3: Kind.COUNTER, 4: Kind.GAUGE}
 _SUMMARY = 5
 _SUMMARY_KINDS = (Kind.COUNTER, Kind.GAUGE)
 """Of a summary: its sum and count, its quantiles."""
+_KNOWN: Known[object, Series] = Known(16 << 20)
+"""Series by their labels as they came: senders send the same ones again and again."""
+
+_BARE: Known[bytes, Series] = Known(16 << 20)
+"""Series by the bytes of all their labels: Prometheus sends every sample with them."""
+
 _VERSIONS = {"prometheus.WriteRequest": 1, "io.prometheus.write.v2.Request": 2}
 
 
@@ -136,16 +143,42 @@ class _LabelsV2(dict[Any, Label]):
 
 
 def _decode_v1(data: bytes, limits: Limits) -> MetricBatch:
-    Budget(limits).take_records(len(WriteRequestCount.FromString(data).timeseries))
+    encoded_series = WriteRequest.FromString(data).timeseries
+    Budget(limits).take_records(len(encoded_series))
     labels = _LabelsV1()
 
-    def read(encoded: tuple[bytes, ...]) -> list[Label]:
-        return [labels[item] for item in encoded]
+    def series_of(encoded: tuple[bytes, ...], metric_type: int, suffix: str) -> Series:
+        key = (suffix, encoded)
+        if (found := _KNOWN.get(key)) is not None:
+            return found
+        made = _series([labels[item] for item in encoded], metric_type, suffix)
+        return _KNOWN.keep(key, made, sum(map(len, encoded)))
 
-    columns = _Columns(read, MAX_LABELS + 1, Budget(limits))
-    for series in WriteRequest.FromString(data).timeseries:
+    columns = _Columns(series_of, MAX_LABELS + 1, Budget(limits))
+    for item in encoded_series:
+        length = usual_end(item)
+        if length and (known := _BARE.get(item[: -length - 2])) is not None:
+            columns.add_one(known, item[-length:])
+            continue
+        series = SeriesV1.FromString(item)
         columns.add(series.labels, series, 0, 0)
+        if length:
+            _keep_bare(item[: -length - 2], series.labels)
     return columns.build()
+
+
+def _keep_bare(head: bytes, labels: Sequence[bytes]) -> None:
+    """Remember the series of these bytes, if they are its labels and nothing else.
+
+    A message is one field after the other, so whatever follows such a head later is what follows its labels.
+    """
+    known = _KNOWN.get(("", tuple(labels)))
+    try:
+        alone = SeriesV1.FromString(head)
+    except DecodeError:
+        return
+    if known is not None and alone.labels == labels and not alone.samples and not alone.histograms:
+        _BARE.keep(head, known, len(head))
 
 
 def _decode_v2(data: bytes, limits: Limits) -> MetricBatch:
@@ -156,12 +189,17 @@ def _decode_v2(data: bytes, limits: Limits) -> MetricBatch:
     except UnicodeDecodeError as error:
         raise UnreadableFileError("no remote write request: a symbol is no UTF-8") from error
 
-    def read(refs: tuple[int, ...]) -> list[Label]:
+    def series_of(refs: tuple[int, ...], metric_type: int, suffix: str) -> Series:
         if len(refs) % 2:
             raise RefusedSeriesError("unknown_symbol", "labels_refs are no pairs")
-        return [labels[pair] for pair in zip(refs[::2], refs[1::2], strict=True)]
+        told = [labels[pair] for pair in zip(refs[::2], refs[1::2], strict=True)]
+        key = (suffix, metric_type, tuple(told))
+        if (found := _KNOWN.get(key)) is not None:
+            return found
+        size = sum(len(name) + len(value) for name, value in told)
+        return _KNOWN.keep(key, _series(told, metric_type, suffix), size)
 
-    columns = _Columns(read, 2 * (MAX_LABELS + 1), Budget(limits))
+    columns = _Columns(series_of, 2 * (MAX_LABELS + 1), Budget(limits))
     for series in request.timeseries:
         columns.add(series.labels_refs, series, series.metadata.type, series.created_timestamp)
     return columns.build()
@@ -169,9 +207,9 @@ def _decode_v2(data: bytes, limits: Limits) -> MetricBatch:
 
 @dataclass
 class _Columns:
-    """Collects the encoded samples of all series, to be read at once; ``read`` gives the labels of a series."""
+    """Collects the encoded samples of all series, to be read at once; ``series`` makes a series of its labels."""
 
-    read: Callable[[Any], list[Label]]
+    series: Callable[[Any, int, str], Series]
     most: int
     budget: Budget
     oddities: Oddities = field(default_factory=Oddities)
@@ -200,12 +238,18 @@ class _Columns:
         for item in histograms:
             self._add_histogram(Histogram.FromString(item), key, created_ms)
 
+    def add_one(self, series: Series, sample: bytes) -> None:
+        """Take in a sample of a series that was checked before."""
+        self.budget.take_records(1)
+        self.raw.append(sample)
+        self.runs.append((self.positions.setdefault(series, len(self.positions)), 1, 0))
+
     def _position(self, encoded: object, metric_type: int, suffix: str, count: int) -> int | None:
         key = (suffix, encoded) if suffix else encoded
         found = self.seen.get(key)
         if found is None:
             try:
-                series = _series(self.read(encoded), metric_type, suffix)
+                series = self.series(encoded, metric_type, suffix)
                 # labels in another order are the same series
                 found = self.positions.setdefault(series, len(self.positions))
             except RefusedSeriesError as error:

@@ -1,8 +1,9 @@
 """The messages of Prometheus remote write, as far as they are read, from the published specifications.
 
-Version 1 is ``prometheus.WriteRequest``, version 2 ``io.prometheus.write.v2.Request``. Labels, samples and
-histograms are declared as bytes: a request has thousands of them, most of which need not become objects. Fields
-that are not declared (exemplars, metadata of version 1, buckets of histograms) are passed over.
+Version 1 is ``prometheus.WriteRequest``, version 2 ``io.prometheus.write.v2.Request``. Series of
+version 1, labels, samples and histograms are declared as bytes: a request has thousands, most of which need not
+become objects. Fields that are not declared (exemplars, metadata of version 1, buckets of histograms) are passed
+over.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ _TYPES = {
     "uint64": FieldDescriptorProto.TYPE_UINT64,
 }
 _MESSAGES = {
-    "WriteRequest": "repeated SeriesV1 timeseries = 1",
-    "WriteRequestCount": "repeated bytes timeseries = 1",
+    "WriteRequest": "repeated bytes timeseries = 1",
     "SeriesV1": "repeated bytes labels = 1; repeated bytes samples = 2; repeated bytes histograms = 4",
     "Request": "repeated bytes symbols = 4; repeated SeriesV2 timeseries = 5",
     "RequestCount": "repeated bytes timeseries = 5",
@@ -67,7 +67,7 @@ def _classes() -> dict[str, Any]:
 
 _CLASSES = _classes()
 WriteRequest: Any = _CLASSES["WriteRequest"]
-WriteRequestCount: Any = _CLASSES["WriteRequestCount"]
+SeriesV1: Any = _CLASSES["SeriesV1"]
 Request: Any = _CLASSES["Request"]
 RequestCount: Any = _CLASSES["RequestCount"]
 Label: Any = _CLASSES["Label"]

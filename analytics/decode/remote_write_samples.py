@@ -19,6 +19,8 @@ STALE = np.uint64(0x7FF0000000000002)
 _VALUE_TAG, _TIME_TAG = 0x09, 0x10
 _TIME_BYTES = 6
 _WITH_VALUE, _WITHOUT_VALUE = 10 + _TIME_BYTES, 1 + _TIME_BYTES
+_HEAD_WITH_VALUE = bytes([2 << 3 | 2, _WITH_VALUE, _VALUE_TAG])
+_HEAD_WITHOUT_VALUE = bytes([2 << 3 | 2, _WITHOUT_VALUE, _TIME_TAG])
 
 
 def sample_columns(
@@ -51,6 +53,13 @@ def sample_columns(
         sample = Sample.FromString(raw[at])
         at_ms[at], value[at], start_ms[at] = sample.timestamp, sample.value, sample.start_timestamp
     return at_ms, value, start_ms
+
+
+def usual_end(series: bytes) -> int:
+    """How long the encoded sample is in which a series of version 1 ends, if it is a usual one; 0 if it is not."""
+    if series[-_WITH_VALUE - 2 : -_WITH_VALUE + 1] == _HEAD_WITH_VALUE:
+        return _WITH_VALUE
+    return _WITHOUT_VALUE if series[-_WITHOUT_VALUE - 2 : -_WITHOUT_VALUE + 1] == _HEAD_WITHOUT_VALUE else 0
 
 
 def is_stale(value: NDArray[np.float64]) -> NDArray[np.bool_]:

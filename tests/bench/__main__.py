@@ -10,6 +10,7 @@ from analytics.model.burst_answers import Strategy
 from tests.bench import (
     bench_bursts,
     bench_hta,
+    bench_ingest,
     bench_kernel,
     bench_latency,
     bench_scaling,
@@ -43,6 +44,7 @@ def main() -> None:
         _timeline(bench_timeline.measure(home))
         latency = bench_latency.measure(home)
         scaling = bench_scaling.measure(home)
+        ingest = bench_ingest.measure(home)
     for lateness in ("2s", "0s"):
         p50, p95 = (latency[f"p{share}_s_lateness_{lateness}"] for share in (50, 95))
         aim = "p95 ≤ 3 s" if lateness == "2s" else ""
@@ -52,6 +54,15 @@ def main() -> None:
             aim,
         )
     _scaling(scaling)
+    _ingest(ingest)
+
+
+def _ingest(took: dict[str, dict[str, float]]) -> None:
+    for name, found in took.items():
+        what = f"{name} over HTTP, server, database and senders on this machine"
+        _row(what, f"{found['per_s']:,.0f} /s", f"≥ {bench_ingest.AIMS[name]:,}")
+        _row("… beside plain COPY of the same rows", f"{found['per_s'] / found['copy_per_s']:.2f} ×", "")
+        _row("… p99 at half of it", f"{found['p99_ms']:.0f} ms", f"≤ {bench_ingest.AIM_P99_MS} ms")
 
 
 def _scaling(took: dict[str, float]) -> None:

@@ -35,6 +35,9 @@ SPANS, SAMPLES, ACTIVITIES = 4_000, 5_000, 200_000
 """Things in one body: a collector's batch, a large remote write batch, an uploader's."""
 
 
+AIMS = {"OTLP spans": 60_000, "remote write samples": 200_000, "Arrow activities": 2_000_000}
+AIM_P99_MS = 250
+
 NUMBERS = itertools.count()
 """No two bodies are the same."""
 
@@ -160,14 +163,13 @@ def _span_template() -> Template:
 
 
 def _sample_template() -> Template:
-    """Five samples of a thousand series."""
-    parts, marks = [], []
-    for at in range(SAMPLES // 5):
+    """One sample of each of many series, as Prometheus sends them."""
+    parts = []
+    for at in range(SAMPLES):
         labels = {"__name__": f"metric_{at % 50}", "instance": f"host-{at // 50}", "job": "bench"}
-        times = [MARK_MS + 5 * at + back for back in range(5)]
-        parts.append(rw.series_v1(labels, [(float(at % 97 + 1), at_ms) for at_ms in times]))
-        marks += [rw.varint(at_ms) for at_ms in times]
-    return Template(b"".join(parts), marks, np.tile(np.arange(5), SAMPLES // 5))
+        parts.append(rw.series_v1(labels, [(float(at % 97 + 1), MARK_MS + at)]))
+    marks = [rw.varint(MARK_MS + at) for at in range(SAMPLES)]
+    return Template(b"".join(parts), marks, np.zeros(SAMPLES, np.int64))
 
 
 _SPAN_BODY, _SAMPLE_BODY = _span_template(), _sample_template()
@@ -181,7 +183,7 @@ def _spans(number: int) -> bytes:
 
 def _samples(number: int) -> bytes:
     with _lock:
-        return rw.packed(_SAMPLE_BODY.filled(BASE_MS + 5 * number, _varint6))
+        return rw.packed(_SAMPLE_BODY.filled(BASE_MS + number, _varint6))
 
 
 _RECORDS = trace(seed=3, workers=32, seconds=10, per_second=ACTIVITIES // 10)

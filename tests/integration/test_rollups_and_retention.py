@@ -65,6 +65,15 @@ def test_a_late_sample_changes_its_hour_and_a_second_delivery_does_not(job: Job)
     assert HourRollup.objects.values_list("total", "count").get() == (10.0, 2)
 
 
+def test_what_a_job_measured_goes_with_the_job_and_nothing_else_does(job: Job) -> None:
+    store(job, (HOUR, 4.0))
+    other = ensure_job("other")
+    values = (Sample("m", (), HOUR, 1.0),)
+    store_batch(other, TraceBatch(Records.of([]), metrics=values), digest_of("of the other"))
+    job.delete()
+    assert list(MetricSample.objects.values_list("series__job__name", "value")) == [("other", 1.0)]
+
+
 def test_each_job_and_hour_is_rolled_up_by_itself(job: Job) -> None:
     store(job, (HOUR, 1.0), (HOUR + HOUR_NS, 2.0))
     store(ensure_job("k"), (HOUR, 3.0))

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.decode import remote_write
+from analytics.decode.known import Known
 from analytics.decode.limits import Limits, UnreadableFileError
 from analytics.decode.remote_write import decode_remote_write
 from analytics.model.samples import MetricBatch
@@ -112,3 +114,28 @@ def test_every_pattern_of_a_value_is_kept_stale_or_left_out(bits: int) -> None:
         assert batch.value.tolist() == [value]
     else:
         assert len(batch) == 0
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 255), st.floats(allow_nan=False))
+def test_what_was_seen_before_changes_no_answer(place: int, byte: int, value: float) -> None:
+    """Series are remembered by their bytes: a damaged one must not be taken for one that is known."""
+    known = series_v1({"__name__": "a", "x": "1"}, [(1.5, T0)]) + series_v1({"__name__": "b"}, [(0.0, T0)])
+    body = bytearray(series_v1({"__name__": "a", "x": "1"}, [(value, T0 + 1)]) + known)
+    body[place % len(body)] = byte
+    _forget()
+    fresh = outcome(bytes(body))
+    decode_remote_write(packed(known), 1, LIMITS)
+    assert outcome(bytes(body)) == fresh
+
+
+def _forget() -> None:
+    remote_write._BARE, remote_write._KNOWN = Known(1 << 20), Known(1 << 20)
+
+
+def outcome(data: bytes) -> object:
+    try:
+        batch = decode_remote_write(packed(data), 1, LIMITS)
+    except UnreadableFileError as error:
+        return str(error)
+    return told(batch), batch.stale.tolist(), batch.rejected_count, batch.diagnostics

@@ -43,6 +43,20 @@ def test_samples_of_version_1_have_name_labels_time_and_value() -> None:
     assert (batch.rejected_count, batch.diagnostics) == (0, ())
 
 
+def test_a_series_that_came_before_is_read_as_the_first_time() -> None:
+    odd = {"__name__": "up", "ends_like_a_sample": "\x12\x07\x10\u0080\u0080\u0080"}
+    for labels in ({"__name__": "up", "job": "known"}, odd):
+        for value, at_ms in ((1.0, T0), (2.0, T0 + 1), (0.0, T0 + 2), (3.0, 5)):
+            sample = MetricSample("up", tuple(sorted(labels.items()))[1:], at_ms * NS, value)
+            assert v1(series_v1(labels, [(value, at_ms)])).samples() == [sample]
+        assert len(v1(series_v1(labels, [(1.0, T0)]), series_v1(labels, [(2.0, T0 + 1)])).series) == 1
+    with pytest.raises(TooLargeError):
+        v1(
+            *(series_v1({"__name__": "up", "job": "known"}, [(1.0, T0)]) for _ in range(5)),
+            limits=Limits(999, 4),
+        )
+
+
 def test_version_2_says_more_kinds_and_when_counting_began() -> None:
     request = RequestV2()
     request.add({"__name__": "records_total", "op": "map"}, [(7.0, T0)], kind=1, created_ms=T0 - 500)

@@ -31,7 +31,6 @@ from webapp.api.views import ApiView, token_of_request
 from webapp.telemetry import otlp, remote_write
 from webapp.telemetry.bodies import read_body, unpack
 from webapp.telemetry.intake import Delivery, Part, job_name_for, take_traces
-from webapp.telemetry.services import digest_of
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 ARROW, NDJSON = "application/vnd.apache.arrow.stream", "application/x-ndjson"
@@ -200,7 +199,7 @@ class Activities(IngestView):
         def act() -> Response:
             return Response(_store_activities(delivery, name))
 
-        return once(request, token, digest_of(delivery.body), act)
+        return once(request, token, delivery.digest, act)
 
 
 def _store_activities(delivery: Delivery, name: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -64,13 +65,18 @@ class Outcome:
         return "; ".join(f"{item.code} ({item.count:,}): {item.example}" for item in self.reasons)[:2000]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Delivery:
     """A body that a token sent. ``kind`` says what it is, such as ``otlp-traces``."""
 
     token: Token
     kind: str
     body: bytes
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What tells this delivery from all others."""
+        return digest_of(self.kind, self.body)
 
     def refused(self, code: str, reason: str, job_name: str = "") -> None:
         """Keep in quarantine that it, or what it has for a job, was refused."""
@@ -95,7 +101,6 @@ def _take(
     delivery: Delivery, parts: Mapping[str, Part[T]], store: Callable[[Job, T, bytes], Stored]
 ) -> Outcome:
     """All parts in one transaction, jobs in the order of their names so that no two deliveries wait in a circle."""
-    digest = digest_of(delivery.kind, delivery.body)
     kept: dict[str, Stored] = {}
     reasons: list[tuple[str, Diagnostic]] = []
     rejected = 0
@@ -104,7 +109,7 @@ def _take(
             part = parts[name]
             try:
                 with transaction.atomic():
-                    kept[name] = store(_job(delivery.token, name), part.batch, digest)
+                    kept[name] = store(_job(delivery.token, name), part.batch, delivery.digest)
             except (PartRefusedError, TooManyNamesError, TooManyDaysError) as error:
                 reasons.append((name, Diagnostic(_code(error), part.count, str(error))))
                 rejected += part.count

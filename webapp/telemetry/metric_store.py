@@ -16,8 +16,9 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 from numpy.typing import NDArray
-from psycopg.errors import ForeignKeyViolation, UniqueViolation
+from psycopg.errors import UniqueViolation
 
+from analytics.decode.known import Known
 from analytics.model.diagnostics import Diagnostic
 from analytics.model.metrics import MetricSample as MetricValue
 from analytics.model.samples import MetricBatch, Series, batch_of
@@ -32,6 +33,9 @@ SETTLE = timedelta(minutes=2)
 """How long an hour waits for more samples before it is rolled up."""
 
 MAX_CACHED = 500_000
+_digests: Known[Series, bytes] = Known(16 << 20)
+"""Of series seen before: computing a digest takes longer than all else about a sample."""
+
 _ids: dict[tuple[int, bytes], int] = {}
 """Ids of committed series of this process; ids and jobs are never given twice, so an entry is right or gone."""
 
@@ -96,7 +100,7 @@ def put(job: Job, batch: MetricBatch) -> tuple[int, tuple[Diagnostic, ...]]:
 
 def _series_ids(job: Job, series: Sequence[Series]) -> list[int]:
     """The id of each series, made now if it is new; -1 where the job may have no more."""
-    digests = [digest_of_series(item.name, item.labels) for item in series]
+    digests = [_digests.get(item) or _digest(item) for item in series]
     known = {digest: _ids[job.pk, digest] for digest in digests if (job.pk, digest) in _ids}
     fresh = {digest: item for digest, item in zip(digests, series, strict=True) if digest not in known}
     if fresh:
@@ -106,6 +110,11 @@ def _series_ids(job: Job, series: Sequence[Series]) -> list[int]:
         known |= made
         transaction.on_commit(lambda: _remember(job.pk, made))
     return [known.get(digest, -1) for digest in digests]
+
+
+def _digest(series: Series) -> bytes:
+    size = len(series.name) + sum(len(name) + len(value) for name, value in series.labels)
+    return _digests.keep(series, digest_of_series(series.name, series.labels), size)
 
 
 def _remember(job_id: int, made: Mapping[bytes, int]) -> None:
@@ -154,9 +163,6 @@ def _write(series: Int64, at_ns: Int64, value: NDArray[np.float64]) -> None:
             _copy("telemetry_metricsample", rows)
     except UniqueViolation:  # COPY ends outside what Django wraps, so this is psycopg's own
         _merge(rows)
-    except ForeignKeyViolation:
-        _ids.clear()  # a series was deleted behind our back; whoever asks again finds it gone
-        raise
 
 
 def _merge(rows: bytes) -> None:

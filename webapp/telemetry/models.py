@@ -70,7 +70,9 @@ class MetricSample(models.Model):
     """One number of a series at one time, in day partitions made by ``webapp.ops.partitions``."""
 
     pk = models.CompositePrimaryKey("series_id", "at_ns")
-    series = models.ForeignKey(Series, on_delete=models.DO_NOTHING, related_name="samples")
+    series = models.ForeignKey(
+        Series, on_delete=models.DO_NOTHING, related_name="samples", db_constraint=False
+    )
     at_ns = models.BigIntegerField()
     value = models.FloatField()
 

@@ -58,7 +58,9 @@ def take_write(delivery: Delivery, version: int, max_bytes: int) -> Written:
 
 def by_job(token: Token, batch: MetricBatch) -> tuple[dict[str, Part[MetricBatch]], int]:
     """The samples of each job, and how many belong to none."""
-    names = [job_name_for(token, dict(series.labels).get("job", "")) for series in batch.series]
+    told = [next((value for name, value in series.labels if name == "job"), "") for series in batch.series]
+    name_of = {said: job_name_for(token, said) for said in dict.fromkeys(told)}
+    names = [name_of[said] for said in told]
     jobs = {name: number for number, name in enumerate(dict.fromkeys(names))}
     numbers = np.array([jobs[name] for name in names], np.int64)[batch.position]
     order = np.argsort(numbers, kind="stable")
