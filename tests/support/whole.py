@@ -55,11 +55,9 @@ def whole_weir(**more: str) -> Iterator[Weir]:
         second.close()
         output = home.with_name(f"{home.name}.output")
         environment = fresh_environment(home, WEIR_PORT=str(port), WEIR_OTLP_PORT=str(otlp), **more)
+        command = [sys.executable, "-m", "webapp.ops.supervisor", "--stop-with-parent"]
         with output.open("wb") as file:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "webapp.ops.supervisor"], cwd=CHECKOUT, env=environment, stdout=file,
-                stderr=file,
-            )  # fmt: skip
+            process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=file, stderr=file)
         try:
             yield Weir(f"http://127.0.0.1:{port}", home, environment, process, output)
         finally:
