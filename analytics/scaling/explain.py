@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from analytics.model.decisions import Decision, OperatorDecision, Status
 from analytics.model.rates import Observation, TargetMethod
 from analytics.scaling import ds2
+from analytics.scaling.graph import graph_of
+from analytics.scaling.rates import output_shares, totals
 
 _METHODS = {
     TargetMethod.CONFIGURED: "as configured",
@@ -58,10 +60,32 @@ def explain(seen: Observation, decision: Decision) -> tuple[str, ...]:
     """A sentence an operator, in the topology's order; as readable for no change as for a change."""
     names = {operator.id: operator.name for operator in seen.topology.operators}
     methods = {target.operator_id: target.method for target in seen.targets}
+    branches = _branches(seen) if decision.policy == ds2.NAME else {}
     return tuple(
         f"{names[item.operator_id]}: {_sentence(decision.policy, item, methods.get(item.operator_id))}"
+        f"{branches.get(item.operator_id, '')}"
         for item in decision.operators
     )
+
+
+def _branches(seen: Observation) -> dict[str, str]:
+    """For operators beside others behind one: what of its output they get, and how that is known."""
+    graph, operators = graph_of(seen.topology), seen.topology.operators
+    rates = {item.operator_id: item for item in seen.window.operators}
+    found = [
+        totals(operator, rates.get(operator.id), source=graph.is_source(position))
+        for position, operator in enumerate(operators)
+    ]
+    shares = output_shares(graph, found)
+    told: dict[str, str] = {}
+    for source, targets in enumerate(graph.outputs):
+        for target in targets if len(targets) > 1 else ():
+            part = shares.get((source, target))
+            what = "everything that" if part is None else f"{100 * part:.3g}% of what"
+            how = "as every branch does" if part is None else "by what the branches take in"
+            sent = f" It gets {what} {operators[source].name} sends, {how}."
+            told[operators[target].id] = told.get(operators[target].id, "") + sent
+    return told
 
 
 def _sentence(policy: str, item: OperatorDecision, method: TargetMethod | None) -> str:

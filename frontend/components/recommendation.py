@@ -13,7 +13,7 @@ from dash import html
 
 from analytics.model.decisions import Decision, Move, OperatorDecision, Reason
 from frontend import words
-from frontend.components import facts
+from frontend.components import facts, memory
 from frontend.components.facts import Cell
 from webapp.analysis.advice import Opinion, Told
 from webapp.analysis.models import Recommendation
@@ -249,7 +249,7 @@ def _evidence(card: Card) -> Any:
     parts: list[Any] = [f"rates from {card.rates_between}, {length} · {told}"]
     if short:
         parts.append(html.Span(f" · incomplete: {', '.join(short)}", className="warn"))
-    return parts
+    return [*parts, *memory.told(card.told.seen.window.memory)]
 
 
 def numbers(card: Card) -> Any:

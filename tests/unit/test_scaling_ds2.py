@@ -8,6 +8,7 @@ import pytest
 from analytics.model.decisions import Decision, Reason, Status
 from analytics.model.rates import Observation, OperatorRates
 from analytics.scaling.ds2 import MOST_PARALLELISM, Ds2Settings, decide, whole
+from analytics.scaling.explain import explain
 from tests.support.dataflows import chain, observation, rates, topology
 
 # Epoch, the source's true output, true processing and output of the first operator, true processing of the second,
@@ -129,6 +130,17 @@ def test_a_split_is_followed_by_what_each_branch_takes_and_a_copy_goes_to_all() 
     assert asked(decide(observation(graph, *split, s=200.0))) == {"s": 1, "a": 2, "b": 6, "c": 14}
     copy = (*split[:2], rates("b", 10, 0, observed=(100.0, 0.0)), rates("c", 10, 0, observed=(99.0, 0.0)))
     assert asked(decide(observation(graph, *copy, s=200.0))) == {"s": 1, "a": 2, "b": 20, "c": 20}
+
+
+def test_which_part_a_branch_gets_and_how_that_is_known_is_told() -> None:
+    graph = topology({"s": 1, "a": 1, "b": 1, "c": 1}, ("s", "a"), ("a", "b"), ("a", "c"))
+    behind = rates("s", 0, 100), rates("a", 100, 100), rates("b", 10, 0, observed=(30.0, 0.0))
+    split = observation(graph, *behind, rates("c", 10, 0, observed=(70.0, 0.0)), s=200.0)
+    told = explain(split, decide(split))
+    assert "It gets" not in told[1]
+    assert told[2].endswith("rounded up 6. It gets 30% of what a sends, by what the branches take in.")
+    copied = observation(graph, *behind, rates("c", 10, 0, observed=(100.0, 0.0)), s=200.0)
+    assert explain(copied, decide(copied))[3].endswith("It gets everything that a sends, as every branch does.")
 
 
 def test_a_split_is_also_seen_where_a_branch_meets_another_stream() -> None:
