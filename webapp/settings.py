@@ -33,6 +33,7 @@ INSTALLED_APPS = [
     "webapp.bursts",
     "webapp.audit",
     "webapp.reconfigurations",
+    "webapp.notifications",
     "webapp.ops",
 ]
 
@@ -143,6 +144,13 @@ WEIR_SPARK_WORKER_TIMEOUT_S = integer("WEIR_SPARK_WORKER_TIMEOUT_S", 30)
 WEIR_UPLOAD_MAX_BYTES = integer("WEIR_UPLOAD_MAX_BYTES", 2 << 30)
 WEIR_UPLOAD_MAX_UNPACKED_BYTES = integer("WEIR_UPLOAD_MAX_UNPACKED_BYTES", 4 << 30)
 WEIR_UPLOAD_MAX_RECORDS = integer("WEIR_UPLOAD_MAX_RECORDS", 10_000_000)
+
+# Mails. Without a server they lie in the outbox, a page.
+WEIR_SMTP_URL = os.environ.get("WEIR_SMTP_URL", "")
+WEIR_MAIL_FROM = os.environ.get("WEIR_MAIL_FROM", "Weir <weir@localhost>")
+WEIR_PUBLIC_URL = os.environ.get(
+    "WEIR_PUBLIC_URL", f"http://127.0.0.1:{os.environ.get('WEIR_PORT') or 8000}"
+).rstrip("/")
 
 LOGGING = {
     "version": 1,

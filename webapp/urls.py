@@ -6,6 +6,7 @@ from django.urls import include, path, re_path
 from webapp.accounts.views import SignIn, SignOut
 from webapp.api import problems
 from webapp.ops.health import healthz, readyz
+from webapp.notifications.views import unsubscribe_page
 from webapp.ops.help import help_page
 from webapp.telemetry.ingest_api import OtlpMetrics, OtlpTraces
 
@@ -17,6 +18,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("help", help_page, name="help"),
     path("help/<path:name>", help_page, name="help-page"),
+    path("unsubscribe/<str:key>", unsubscribe_page, name="unsubscribe"),
     path("api/v1/", include("webapp.api.urls")),
     path("v1/traces", OtlpTraces.as_view()),
     path("v1/metrics", OtlpMetrics.as_view()),

@@ -38,6 +38,7 @@ app.conf.update(
             "bursts",
             "collect",
             "flink",
+            "notify",
             "openmetrics",
             "policy_lab",
             "proposals",

@@ -70,7 +70,7 @@ def overview(
     PermissionDenied
         If nobody is signed in.
     """
-    found = _stated(visible_jobs(actor).filter(name__icontains=search), now)
+    found = with_states(visible_jobs(actor).filter(name__icontains=search), now)
     counts = found.aggregate(
         all=Count("pk"),
         quiet=Count("pk", filter=Q(state=freshness.QUIET)),
@@ -87,7 +87,7 @@ def overview(
     return Overview([_row(job) for job in rows], row_count, counts)
 
 
-def _stated(jobs: QuerySet[Job], now: datetime) -> Any:
+def with_states(jobs: QuerySet[Job], now: datetime) -> Any:
     """The jobs with ``source_error``, ``state`` and ``current_cp``, its limiter's CP if that still stands."""
     failing = Source.objects.filter(job=OuterRef("pk")).exclude(error="").values("error")[:1]
     jobs = jobs.annotate(source_error=Coalesce(Subquery(failing), Value(""), output_field=TextField()))

@@ -82,6 +82,7 @@ def preparations(settings: RunSettings) -> list[tuple[str, ChildSpec]]:
     if settings.demo:
         follow = _manage("add_source", "spark-event-log-directory", str(settings.demo_log_dir))
         steps.append(("following the demo stream's event log", follow))
+        steps.append(("planning a first digest of the demo", _manage("first_digest")))
     return steps
 
 

@@ -1,0 +1,38 @@
+"""Digests: noting what limits each job every hour, planning what is due, sending it."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+from django.utils import timezone
+
+from webapp.notifications.deliveries import plan_due
+from webapp.notifications.limiters import note_hour
+from workers.digests import send_due
+
+logger = logging.getLogger(__name__)
+
+ROUND_S = 45.0
+"""A round ends by itself; the next goes on."""
+
+
+@shared_task
+def note_limiters() -> None:
+    """Keep what limits each job at this hour, for the digests to come."""
+    if noted := note_hour(timezone.now()):
+        logger.info("notify.noted jobs=%d", noted)
+
+
+@shared_task
+def send_digests() -> None:
+    """Plan what is due and send it."""
+    planned = 0
+    while made := plan_due(timezone.now()):
+        planned += made
+    tally = send_due(ROUND_S)
+    if planned or tally.sent or tally.skipped or tally.failed:
+        logger.info(
+            "notify.digests planned=%d sent=%d skipped=%d failed=%d",
+            planned, tally.sent, tally.skipped, tally.failed,
+        )  # fmt: skip
