@@ -8,9 +8,12 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 
 from frontend import palette, shell
+from frontend.components import alarm
 from frontend.components.proposals import deciding
 from frontend.pages import (
+    changes,
     connections,
+    inbox,
     limits,
     overview,
     policy_lab,
@@ -50,6 +53,7 @@ def make_app() -> Dash:
     for part in (
         shell,
         deciding,
+        alarm,
         routing,
         overview,
         limits,
@@ -60,6 +64,8 @@ def make_app() -> Dash:
         upload,
         connections,
         proposal,
+        inbox,
+        changes,
     ):
         part.register(made)
     made._setup_server()  # without it, each worker's first callback would meet an empty callback map

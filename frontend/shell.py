@@ -8,6 +8,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
+from frontend.components import alarm
 from frontend.components.proposals import deciding
 from frontend.request import actor, csrf_token
 from frontend.state import RANGE_LABELS
@@ -16,7 +17,9 @@ KEYS = (
     ("?", "this list"),
     ("/", "search"),
     ("g o", "go to the overview"),
-    ("j k", "next, previous job"),
+    ("g i", "go to the inbox"),
+    ("g c", "go to the calibration"),
+    ("j k", "next, previous job or proposal"),
     ("Enter", "open"),
     ("n p", "next, previous critical segment of a timeline"),
     ("a r", "approve, reject: opens the dialog, decides nothing"),
@@ -41,6 +44,7 @@ def layout() -> Any:
             html.A("Skip to the page", href="#page", className="skip"),
             _bar(),
             html.Div(id="banner", className="banner", role="alert", hidden=True),
+            *alarm.frame(),
             html.Main(id="page", className="page", tabIndex="-1"),
             _help(),
             *deciding.frame(),
@@ -57,6 +61,7 @@ def _bar() -> Any:
                 className="nav",
                 children=[
                     html.A("Overview", href="/"),
+                    alarm.nav_inbox(),
                     html.A("Policy lab", href="/policy-lab"),
                     html.A("Upload", href="/upload"),
                     html.A("Connections", href="/connections"),

@@ -41,6 +41,13 @@
   );
 
   Object.assign(window.dash_clientside.weir, {
+    // Every so many ticks, so that the frame follows the page's pauses.
+    slow: function () {
+      const now = Date.now();
+      if (now - (weir.slowAt || 0) < 10000) return window.dash_clientside.no_update;
+      weir.slowAt = now;
+      return now;
+    },
     decide: function (_clicks, seen) {
       if (waiting || !seen || !at("decide").open) return window.dash_clientside.no_update;
       waiting = true;
@@ -61,10 +68,46 @@
     },
   });
 
+  // The inbox: a click or j and k choose a proposal, Enter opens it.
+  const items = () => [...document.querySelectorAll("#inbox-list [data-item]")];
+  const openItem = (item) => weir.go("/proposals/" + item.dataset.item, {});
+  const choose = (item) => {
+    item.focus();
+    weir.set({ item: item.dataset.item }, true);
+  };
+  function step(by) {
+    const all = items();
+    const here = all.findIndex((item) => item === document.activeElement);
+    const chosen = here < 0 ? all.findIndex((item) => item.hasAttribute("aria-current")) : here + by;
+    if (all.length) choose(all[Math.min(all.length - 1, Math.max(0, chosen))]);
+  }
+  document.addEventListener("click", function (event) {
+    const item = event.target.closest("#inbox-list [data-item]");
+    if (item) weir.screen === "narrow" ? openItem(item) : choose(item);
+  });
+
+  // The card may still be the last one's when the next one is chosen already.
+  function isChosen(button) {
+    const card = button.closest("[data-proposal]");
+    const item = document.activeElement.closest("[data-item]");
+    return !card || !item || card.dataset.proposal === item.dataset.item;
+  }
+
+  let before = "";
+  const ways = { i: "/inbox", c: "/calibration" };
   document.addEventListener("keydown", function (event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
+    const item = event.key === "Enter" && event.target.closest("[data-item]");
+    const last = before;
+    before = event.key;
+    if (item) {
+      event.preventDefault();
+      return openItem(item);
+    }
+    if (last === "g" && ways[event.key]) return weir.go(ways[event.key], {});
+    if ((event.key === "j" || event.key === "k") && items().length) return step(event.key === "j" ? 1 : -1);
     const button = { a: at("proposal-approve"), r: at("proposal-reject") }[event.key];
-    if (!button || weir.helpOpen) return;
+    if (!button || weir.helpOpen || !isChosen(button)) return;
     event.preventDefault(); // else the letter is the reason's first
     open(button);
   });

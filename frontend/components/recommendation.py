@@ -141,7 +141,6 @@ def draw(card: Card) -> Any:
                 html.Ul([html.Li(item) for item in card.changes], className="changes")
                 if card.changes
                 else html.P("Every operator keeps its parallelism.", className="changes"),
-                html.Div(id="scaling-decide"),  # where a proposal is approved or rejected
             ],
         ),
         html.Dl(

@@ -12,7 +12,7 @@ from django.utils import timezone
 from frontend import freshness, words
 from frontend.asked import about_range
 from frontend.components import sentence
-from frontend.pages import limits, questions, scaling, timeline
+from frontend.pages import changes, limits, questions, scaling, timeline
 from frontend.pages.questions import asking
 from frontend.state import View
 from webapp.analysis import selectors
@@ -26,6 +26,7 @@ TABS = (
     ("timeline", "Timeline"),
     *((tab.key, tab.label) for tab in questions.TABS),
     (scaling.KEY, scaling.LABEL),
+    (changes.KEY, changes.LABEL),
 )
 LONG_RUN_S = 2.0
 SIGNS = {"live": "●", "finished": "✓", "quiet": "▲", "error": "✕"}
@@ -38,6 +39,8 @@ def layout(job: Job, tab: str) -> Any:
         body = asking.layout(asked[tab])
     elif tab == scaling.KEY:
         body = scaling.layout(job)
+    elif tab == changes.KEY:
+        body = changes.layout(job)
     else:
         body = timeline.layout() if tab == "timeline" else limits.layout()
     return html.Div(

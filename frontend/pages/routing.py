@@ -8,7 +8,7 @@ from typing import Any
 from dash import Dash, Input, Output
 
 from frontend.components import states, upload_parts
-from frontend.pages import connections, job, overview, policy_lab, proposal, upload
+from frontend.pages import connections, inbox, job, overview, policy_lab, proposal, upload
 from frontend.request import actor, person
 from webapp.analysis import selectors
 from webapp.reconfigurations import selectors as reconfigurations
@@ -29,6 +29,8 @@ def draw(route: dict[str, str]) -> Any:
         return overview.layout()
     if path.rstrip("/") == connections.ADDRESS:
         return connections.layout(route["tab"])
+    if path.rstrip("/") == inbox.ADDRESS:
+        return inbox.layout(route["tab"])
     if found := JOB.match(path):
         known = selectors.job(actor(), int(found[1]))
         if known is not None:

@@ -15,6 +15,7 @@ from frontend import freshness, words
 from frontend.components import facts, recommendation, states
 from frontend.components.facts import Cell
 from frontend.components.recommendation import Card
+from frontend.pages import changes
 from frontend.request import actor
 from frontend.state import View
 from webapp.accounts.models import User
@@ -60,6 +61,7 @@ def layout(job: Job) -> Any:
                     )
                 ],
             ),
+            changes.place(),
             _form(job),
         ],
     )

@@ -88,7 +88,7 @@ def draw(shown: Shown, buttons: Any = None) -> Any:
                 className="reasons",
             ),
         ],
-        **{"aria-label": f"Proposal {row.pk}"},
+        **{"aria-label": f"Proposal {row.pk}", "data-proposal": str(row.pk)},
     )
 
 

@@ -67,7 +67,13 @@ def attempt(row: Proposal, view: View) -> Any:
         [
             html.H2("What the engine was asked, and what it said", id="attempt-title"),
             html.P(line),
-            html.Ol([_exchange(item, i) for i, item in enumerate(tried.exchanges)], className="exchanges"),
+            html.Details(
+                [
+                    html.Summary(words.count(len(tried.exchanges), "request") + " and what came back"),
+                    html.Ol([_exchange(item, i) for i, item in enumerate(tried.exchanges)], className="exchanges"),
+                ],
+                className="fold", id="attempt-exchanges",
+            ) if tried.exchanges else None,
             *[_fold(name, value, f"attempt-{key}") for name, value, key in (
                 ("The job before", tried.before, "before"), ("The job after", tried.after, "after"),
                 ("The engine's own record of the rescale", tried.rescale, "rescale"),

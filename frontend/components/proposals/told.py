@@ -9,6 +9,7 @@ from dash import html
 
 from frontend import words
 from frontend.state import View
+from webapp.reconfigurations import policies
 from webapp.reconfigurations.execution import described
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import ChangePolicy, EngineKind, Kind, Proposal
@@ -93,7 +94,12 @@ def standing(row: Proposal, now: datetime) -> str:
             left = span(row.expires_at - now)
             return f"It has waited for a decision for {span(now - row.created_at)} and expires in {left}."
         case State.APPROVED:
-            return f"It is approved and {row.state_reason or 'will be applied at once'}."
+            wait = policies.why_not_now(row, now)
+            return (
+                f"It is approved and not applied yet: {wait}."
+                if wait
+                else "It is approved and about to be applied."
+            )
         case State.APPLYING:
             return "It is being applied."
         case State.APPLIED:
