@@ -14,6 +14,9 @@ WEIGHS = ("during", "duration", "count")
 MS_NS = 1_000_000
 LONGEST_MS = 10**9
 DEFAULT_FACTOR = 2.0
+NO_FACTOR = 0.0
+"""Stands for what is no factor, to be said: a reader who wrote it should not see another one's answer."""
+MOST_FACTOR = 1e6
 DEFAULT_HOPS = 5
 MOST_HOPS = 64
 Range = tuple[int, int]
@@ -85,13 +88,15 @@ def _hops(text: str | None) -> int:
 
 
 def _factor(text: str | None) -> float:
-    if text == "infinite":
+    if text is None:
+        return DEFAULT_FACTOR
+    if text in ("infinite", "∞"):
         return math.inf
     try:
-        value = float(text or "")
+        value = float(text.strip().rstrip("×x").replace(",", "."))
     except ValueError:
-        return DEFAULT_FACTOR
-    return value if 1 <= value < 1e6 else DEFAULT_FACTOR
+        return NO_FACTOR
+    return value if 1 <= value < MOST_FACTOR else NO_FACTOR
 
 
 def _limit(text: str | None) -> int | None:

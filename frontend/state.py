@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import parse_qs
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from frontend.place import Place
 
 SECOND_NS = 1_000_000_000
 LATEST_NS = 2**62
@@ -14,7 +16,7 @@ RANGES = {"5m": 300, "15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400}
 RANGE_LABELS = {"5m": "5 min", "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h"}
 DEFAULT_RANGE = "15m"
 REFRESH_MS = {"5m": 2000, "15m": 2000, "1h": 5000, "6h": 15_000, "24h": 60_000}
-TABS = ("limits", "timeline", "why", "what-if", "compare", "together", "trust", "scaling", "changes", "rules")
+TABS = ("limits", "timeline", "why", "what-if", "compare", "together", "trust", "scaling")
 LAST_PAGE = 10**6
 ZONE_UTC = ZoneInfo("UTC")
 
@@ -34,7 +36,7 @@ class View:
     theme: str = "light"
     tab: str = "limits"
     window_ns: int | None = None
-    segment: int | None = None
+    segment: Place = field(default_factory=Place)
     search: str = ""
     show: str = ""
     sort: str = ""
@@ -61,7 +63,7 @@ class View:
             theme="dark" if fields.get("theme") == "dark" else "light",
             tab=fields["tab"] if fields.get("tab") in TABS else TABS[0],
             window_ns=integer(fields.get("window")),
-            segment=integer(fields.get("segment")),
+            segment=Place.parse(fields.get("segment", "")),
             search=fields.get("search", "")[:200],
             show=fields.get("show", ""),
             sort=fields.get("sort", ""),

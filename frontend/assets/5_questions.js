@@ -4,7 +4,9 @@
   const weir = window.weir;
 
   // A list or a field inside data-param writes its value to the address; the ends of a range only both together.
-  document.addEventListener("change", function (event) {
+  document.addEventListener("change", written);
+  document.addEventListener("keydown", (event) => event.key === "Enter" && event.target.matches("[data-param] input") && written(event));
+  function written(event) {
     const owner = event.target.closest("[data-param]");
     if (!owner) return;
     const changes = { [owner.dataset.param]: event.target.value.trim() || null };
@@ -12,7 +14,7 @@
     const pair = owner.dataset.pair && document.querySelector('[data-param="' + owner.dataset.pair + '"] input');
     if (pair) changes[owner.dataset.pair] = pair.value.trim() || null;
     weir.set(changes);
-  });
+  }
 
   Object.assign(window.dash_clientside.weir, {
     // A mark of a chart carries the change of the address that a click on it makes.

@@ -30,6 +30,7 @@
     again: (n) => (weir.isBusy() ? same() : n),
     path: function (data) {
       path = data;
+      stepped = weir.query().has("segment");
       showMark();
       return same();
     },
@@ -167,8 +168,10 @@
   weir.segment = function (by) {
     if (!path || !path.ids.length) return;
     const [from, to] = visible();
-    const chosen = weir.query().get("segment");
-    let next = chosen === null ? -1 : path.ids.indexOf(Number(chosen)) ;
+    const named = weir.query().get("segment"); // a number, or who and when, which the server has found
+    const drawn = graph() && graph().data[0].meta;
+    const chosen = named === null || /^\d+$/.test(named) ? named : drawn && drawn.number;
+    let next = chosen === null || chosen === undefined ? -1 : path.ids.indexOf(Number(chosen));
     if (next >= 0) next = (next + by + path.ids.length) % path.ids.length;
     else if (by > 0) next = path.to_ns.findIndex((end) => end > from);
     else next = path.from_ns.findLastIndex((start) => start < to);

@@ -29,8 +29,14 @@ def link(words: Any, changes: Changes, title: str = "", kind: str = "") -> Any:
 
 def to_window(words: Any, start_ns: int) -> Any:
     """Leads to the timeline of the window that starts there."""
-    changes = {"tab": "timeline", "window": str(start_ns), "segment": None}
+    changes = {"tab": "timeline", "window": str(start_ns), "segment": None, "zoom": None}
     return link(words, changes, "Open this window's timeline", "when")
+
+
+def to_segment(words: Any, start_ns: int, segment: str) -> Any:
+    """Leads to a segment, as `frontend.place` writes it, in the timeline of the window that starts there."""
+    changes = {"tab": "timeline", "window": str(start_ns), "segment": segment, "zoom": None}
+    return link(words, changes, "Open it in its window's timeline", "when")
 
 
 def table(

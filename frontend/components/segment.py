@@ -72,6 +72,8 @@ def details(
             ),
             html.P(_why(names.get(sender, ""), first_ns, start_ns)),
         ]
+    elif kind != ActivityType.UNKNOWN:
+        note = [html.P(_what_if(kind, operators.get(int(edges.operator[chosen]), ""), start_ns))]
     return [
         html.H2([html.I(className=f"swatch {kind.label}"), words.activity(kind).capitalize()]),
         html.Dl([part for term, text in rows for part in (html.Dt(term), html.Dd(text))]),
@@ -82,6 +84,13 @@ def details(
 def _why(worker: str, at_ns: int, start_ns: int) -> Any:
     asked = {"tab": "why", "worker": worker, "at": str(at_ns), "window": str(start_ns)}
     return link("Why did it wait?", asked, "What this wait waited for, hop by hop")
+
+
+def _what_if(kind: ActivityType, operator: str, start_ns: int) -> Any:
+    own = kind != ActivityType.SCHEDULING and "message" not in kind.label
+    target = f"operator:{operator}" if operator and own else f"activity:{kind.label}"
+    asked = {"tab": "what-if", "target": target, "window": str(start_ns), "segment": None}
+    return link("What if it were faster?", asked, "What it would save, and this window's critical path then")
 
 
 def _who(sender: int, receiver: int, names: dict[int, str], hosts: dict[int, str]) -> list[tuple[str, str]]:

@@ -122,7 +122,7 @@ def selection(
                 y = [top - 0.45, top - 0.45, top + 0.45, top + 0.45, top - 0.45]
     return {
         "type": "scatter", "mode": "lines", "x": x, "y": y, "hoverinfo": "skip", "cliponaxis": False,
-        "line": {"width": 4, "color": colours.surface("accent")},
+        "line": {"width": 4, "color": colours.surface("accent")}, "meta": {"number": chosen},
     }  # fmt: skip
 
 

@@ -45,7 +45,10 @@ def ranking(
 
 
 def windows(answer: WhatIfAnswer, width_ns: int, view: View, colours: Palette) -> Figure:
-    """A bar a window of the job's width: the share of it that would be saved; none without a critical path."""
+    """A bar a window of the job's width: the share of it that would be saved; none without a critical path.
+
+    A click chooses the window.
+    """
     fine = [window for window in answer.windows if window.status is WindowStatus.OK]
     starts = [window.start_ns // width_ns * width_ns for window in fine]
     widths = [(window.end_ns - window.start_ns) / 1e6 for window in fine]
@@ -57,9 +60,7 @@ def windows(answer: WhatIfAnswer, width_ns: int, view: View, colours: Palette) -
         "width": widths,
         "offset": 0,
         "y": [round(share, 6) for share in shares],
-        "customdata": bars.leads_to(
-            [{"tab": "timeline", "window": str(start), "segment": None} for start in starts]
-        ),
+        "customdata": bars.leads_to([{"window": str(start)} for start in starts]),
         "marker": {"color": colours.surface("accent"), "line": {"width": 0}},
         "hovertemplate": "%{x|%H:%M:%S.%L}: %{y:.3p} saved<extra></extra>",
     }

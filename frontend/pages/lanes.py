@@ -6,7 +6,7 @@ import re
 from hashlib import blake2b
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, Patch, State, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, Patch, State, dcc, html, no_update
 
 from frontend import palette, words
 from frontend.components import minimap, segment, states
@@ -55,6 +55,11 @@ def register(app: Dash) -> None:
         Input("timeline-retry", "n_clicks"), State("url", "search"), State("url", "pathname"),
         prevent_initial_call=True,
     )(retry)  # fmt: skip
+    app.callback(
+        Output("lanes-download", "data"),
+        Input("save-trace", "n_clicks"), State("url", "search"), State("url", "pathname"),
+        prevent_initial_call=True,
+    )(save)  # fmt: skip
     # Polls pass only while nothing is under way: Dash throws an answer away if the same is asked again meanwhile.
     app.clientside_callback(
         ClientsideFunction("weir", "again"), Output("ask-again", "data"), Input("poll", "n_intervals")
@@ -132,6 +137,16 @@ def retry(clicks: int | None, query: str, path: str) -> Any:
     return False
 
 
+def save(clicks: int | None, query: str, path: str) -> Any:
+    """The whole window as a Chrome trace, if it is computed."""
+    job, view = job_at(path), View.parse(query or "")
+    chosen = selectors.nearest_window_ns(job, view.window_ns)
+    row = None if chosen is None else timelines.timeline(job, chosen)
+    if not clicks or row is None or row.state != TimelineState.READY:
+        return no_update
+    return dcc.send_bytes(timelines.as_chrome_trace(row), f"weir-{job.pk}-{chosen}.trace.json")
+
+
 def zoomed(view: View, start_ns: int, width_ns: int) -> tuple[int, int]:
     """The visible part of the window, inside it and not too short to be drawn."""
     if view.zoom_ns is None:
@@ -149,8 +164,7 @@ class _Shown:
         self.colours = palette.of(view.theme)
         self.index: EdgeIndex = timelines.opened(row)
         edges = self.index.edges
-        picked = view.segment if view.segment is not None and 0 <= view.segment < len(edges.src) else None
-        self.picked = picked
+        self.picked = picked = view.segment.find(self.index)
         workers = selectors.workers(job)
         self.names = Names(
             {w.number: w.name for w in workers}, {w.number: w.host for w in workers}, selectors.operators(job)

@@ -42,6 +42,7 @@ def layout() -> Any:
         children=[
             dcc.Interval(id="poll", interval=POLL_MS, disabled=True),
             *[dcc.Store(id=name) for name in STORES],
+            dcc.Download(id="lanes-download"),
             panel.panel("strip", "Which window?", height_px=STRIP_PX, listed=False, extra=_window_buttons()),
             html.Div(id="timeline-message"),
             html.Div(
@@ -103,6 +104,10 @@ def _zoom_buttons() -> Any:
             _button("−", "zoom-out", "Zoom out ( - )"),
             _button("+", "zoom-in", "Zoom in ( + )"),
             _setting("Whole window", {"zoom": None}, "Show the whole window ( 0, or double click )", id="go-whole"),
+            html.Button(
+                "Perfetto", className="tool", id="save-trace",
+                title="Save the whole window as a Chrome trace, which ui.perfetto.dev opens",
+            ),
         ],
     )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The tabs of a job's page that answer questions, with a real worker behind them."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +48,7 @@ def test_the_tabs_are_reached_from_the_job_and_say_what_would_be_saved(job: Job,
         re.compile(r"Making .+ 2× faster would save \d+ % of the time of these windows"), timeout=WORKING_MS
     )
     assert "tab=what-if" in page.url
-    for part in ("rank", "windows", "then"):
+    for part in ("rank", "windows", "then", "paths"):
         expect(page.locator(f"#chart-what-if-{part} .main-svg").first).to_be_visible()
         expect(page.locator(f"#list-what-if-{part} tbody tr").first).to_be_visible()
         assert "Loading" not in (
@@ -67,13 +68,100 @@ def test_what_is_made_faster_and_how_much_is_chosen_and_stands_in_the_address(
     expect(page.locator("#what-if-sentence")).to_contain_text("If split took no time", timeout=WORKING_MS)
     assert "target=operator%3Asplit" in page.url
     assert "factor=infinite" in page.url
+    expect(page.locator("#what-if-factor")).to_have_value("∞")
+    page.fill("#what-if-factor", "half")
+    page.keyboard.press("Enter")
+    expect(page.locator("#what-if-message")).to_contain_text("a number of at least 1")
+    page.fill("#what-if-factor", "3.7")
+    page.keyboard.press("Enter")
+    expect(page.locator("#what-if-sentence")).to_contain_text("Making split 3.7× faster", timeout=WORKING_MS)
+    assert "factor=3.7" in page.url
     said = page.locator("#what-if-sentence").inner_text()
     bob = visit()
     bob.sign_in("bob", path=page.url.removeprefix(alice.address))
     expect(bob.page.locator("#what-if-sentence")).to_have_text(said, timeout=WORKING_MS)
     expect(bob.page.locator("#what-if-controls select")).to_have_value("operator:split")
+    expect(bob.page.locator("#what-if-factor")).to_have_value("3.7")
     page.go_back()
-    expect(page.locator("#what-if-sentence")).to_contain_text("Making split 2× faster")
+    page.go_back()
+    expect(page.locator("#what-if-sentence")).to_contain_text("If split took no time")
+
+
+def shows_a_segment(page: Page) -> None:
+    """The timeline is open with one segment selected, and framed where it is drawn."""
+    expect(page.locator("#side dl")).to_contain_text("Duration", timeout=WORKING_MS)
+    page.wait_for_function("() => document.querySelector('#chart-lanes').data[0].x.length > 0")
+    assert "tab=timeline" in page.url
+
+
+def test_the_path_of_a_window_stands_above_the_one_it_would_have_and_leads_to_its_segments(
+    job: Job, alice: Visitor
+) -> None:
+    page = open_tab(alice, job, "what-if", "&live=0&factor=3")
+    page.locator("#list-what-if-windows tbody tr").nth(1).locator(".link").nth(1).click()
+    page.wait_for_url("**window=*")
+    listed = page.locator("#list-what-if-paths tbody tr")
+    expect(page.locator("#under-what-if-paths")).to_contain_text(re.compile(r"of 1 s saved by .+ at 3×"))
+    start = int(re.search(r"window=(\d+)", page.url)[1])  # type: ignore[index]
+    row = Question.objects.filter(kind=QuestionKind.WHAT_IF, params__window_ns=start).get()
+    answer = questions.answer_of(row)
+    assert listed.count() == len(answer.now) + len(answer.window.path)  # type: ignore[union-attr]
+    expect(listed.filter(has_text="as it is")).to_have_count(len(answer.now))  # type: ignore[union-attr]
+    name = listed.first.locator("th").inner_text()
+    listed.first.locator(".link").click()
+    shows_a_segment(page)
+    expect(page.locator("#side h2").first).to_have_text(
+        re.compile(name.split(" of ")[0].split(" on ")[0], re.I)
+    )
+    assert "segment=at." in page.url
+    page.keyboard.press("n")
+    expect(page.locator("#side dl")).to_contain_text("segment 2 of")
+    page.locator("#side").get_by_role("button", name="What if it were faster?").click()
+    expect(page.locator("#under-what-if-paths")).to_contain_text("click: the segment", timeout=WORKING_MS)
+    assert f"window={start}" in page.url
+    with page.expect_download() as trace:
+        page.go_back()
+        page.locator("#save-trace").click(timeout=WORKING_MS)
+    events = json.loads(Path(trace.value.path()).read_bytes())["traceEvents"]
+    assert {"Workers", "Critical path"} <= {event.get("args", {}).get("name") for event in events}
+
+
+@pytest.mark.parametrize("tab", ["why", "compare", "together", "trust"])
+def test_a_number_leads_to_the_very_segment_behind_it(job: Job, alice: Visitor, tab: str) -> None:
+    more = {"compare": halves(job), "trust": "&longest_message_ms=5"}.get(tab, "")
+    page = open_tab(alice, job, tab, f"&live=0{more}")
+    page.locator(f"#{tab}-body .link.when").first.click()
+    shows_a_segment(page)
+
+
+TAKEN = ("limits", "timeline", *TABS)
+
+
+def test_every_chart_is_told_in_words_and_taken_away_as_table_and_picture(job: Job, alice: Visitor) -> None:
+    page = alice.page
+    for tab in TAKEN:
+        more = halves(job) if tab == "compare" else ""
+        page = alice.go(f"/jobs/{job.pk}?tab={tab}&live=0{more}")
+        if tab in TABS:
+            answered(page, tab)
+        panels = page.locator(".panel[data-file]")
+        expect(panels.first).to_be_visible()
+        for i in range(panels.count()):
+            panel = panels.nth(i)
+            what = f"{tab}: {panel.get_attribute('id')}"
+            chart = panel.locator(".chart")
+            if chart.count():
+                expect(chart).to_have_attribute("role", "img")
+                expect(chart).not_to_have_attribute("aria-label", re.compile("Loading|Computing|…$"))
+                expect(panel.locator(".main-svg").first).to_be_attached()
+                with page.expect_download() as picture:
+                    panel.locator("[data-act=png]").click()
+                assert Path(picture.value.path()).read_bytes().startswith(b"\x89PNG"), what
+            with page.expect_download() as table:
+                panel.locator("[data-act=csv]").click()
+            lines = Path(table.value.path()).read_text().splitlines()
+            assert len(lines) > 1, what
+            assert lines[1].strip(","), what
 
 
 def test_the_shown_savings_are_those_of_the_answer(job: Job, alice: Visitor) -> None:

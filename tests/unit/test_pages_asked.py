@@ -7,10 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.model.answers import Change, Confidence, Dimension, EdgeExample, WhyGroup
+from analytics.model.activity import ActivityType
+from analytics.model.answers import (
+    Change,
+    Confidence,
+    Dimension,
+    EdgeExample,
+    PathStep,
+    Target,
+    TargetKind,
+    WhatIfPaths,
+    WhatIfWindow,
+    WhyGroup,
+)
+from analytics.model.results import WindowStatus
 from frontend import palette
-from frontend.asked import Wish, about_range
-from frontend.figures import bars, changes, hops
+from frontend.asked import NO_FACTOR, Wish, about_range
+from frontend.figures import bars, changes, hops, paths
 from frontend.pages.questions.compare import points
 from frontend.state import TABS, View
 from webapp.analysis.models import QuestionKind
@@ -38,10 +51,23 @@ def test_a_question_is_read_as_it_stands_in_the_address() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["factor=0.5", "factor=nan", "factor=x", "hops=0", "hops=65", "longest_pause_ms=-1", "a_from=x&a_to=y"],
+    ["hops=0", "hops=65", "longest_pause_ms=-1", "a_from=x&a_to=y"],
 )
 def test_what_makes_no_sense_counts_as_absent(query: str) -> None:
     assert Wish.parse(query) == Wish()
+
+
+@pytest.mark.parametrize(
+    ("text", "factor"),
+    [("3.7", 3.7), ("3,7", 3.7), ("2×", 2), ("1", 1), ("∞", math.inf), ("infinite", math.inf)],
+)
+def test_any_number_of_times_can_be_asked_for(text: str, factor: float) -> None:
+    assert Wish.parse(f"?factor={text}").factor == factor
+
+
+@pytest.mark.parametrize("text", ["0.5", "-2", "nan", "x", "1e9", "inf"])
+def test_what_is_no_factor_is_said_and_not_taken_for_another(text: str) -> None:
+    assert Wish.parse(f"?factor={text}").factor == NO_FACTOR
 
 
 @given(
@@ -53,7 +79,7 @@ def test_no_address_breaks_a_question(fields: dict[str, str]) -> None:
     from urllib.parse import urlencode
 
     wish = Wish.parse("?" + urlencode(fields))
-    assert wish.factor >= 1
+    assert wish.factor >= 1 or wish.factor == NO_FACTOR
     assert 1 <= wish.hops <= 64
 
 
@@ -113,3 +139,25 @@ def test_differences_are_told_in_points(change: float, said: str) -> None:
 
 def test_a_mark_carries_the_change_of_the_address_it_makes() -> None:
     assert json.loads(bars.leads_to([{"target": "operator:a"}])[0]) == {"target": "operator:a"}
+
+
+def test_both_paths_are_drawn_on_one_scale_and_what_is_saved_is_told() -> None:
+    work, wait = int(ActivityType.PROCESSING), int(ActivityType.WAITING)
+    now = (PathStep(0, 1000, 0, 1600, 1000, 1600, work, 1), PathStep(0, 1600, 0, 2000, 1600, 2000, work, 2))
+    then = (
+        PathStep(0, 1000, 0, 1300, 1000, 1600, work, 1),
+        PathStep(0, 1300, 0, 1300, 1600, 1700, wait, -1),
+        PathStep(0, 1300, 0, 1700, 1600, 2000, work, 2),
+    )
+    window = WhatIfWindow(0, 1000, 2000, WindowStatus.OK, "", 300, (), then, 0)
+    answer = WhatIfPaths(Target(TargetKind.OPERATOR, 1), 2.0, window, now, 0)
+    drawn = paths.figure(
+        answer, lambda s: f"op {s.operator}", lambda s: {"segment": str(s.was_src_ns)}, COLOURS, False
+    )
+    one, two, saved = drawn["data"]
+    assert (one["base"], one["x"]) == ([0, 0.0006], [0.0006, 0.0004])
+    assert (two["base"], two["x"]) == ([0, 0.0003], [0.0003, 0.0004])  # a wait of no length is not drawn
+    assert two["hovertext"][0] == "op 1<br>300 ns, was 600 ns"
+    assert json.loads(two["customdata"][1]) == {"segment": "1600"}
+    assert (saved["base"], saved["x"], saved["text"]) == ([0.0007], [0.0003], ["saved 300 ns"])
+    assert drawn["layout"]["xaxis"]["range"] == [0, 0.001]

@@ -55,6 +55,51 @@ class EdgeIndex:
         near = self._messages[low:high]
         return near[self.edges.dst_ns[near] >= from_ns]
 
+    def covering(
+        self, worker: int | None, peer: int | None, operator: int | None, from_ns: int, to_ns: int
+    ) -> int | None:
+        """The edge that covers most of a time; of several the one whose ends are nearest to it, then the first.
+
+        Without a ``peer`` an activity is meant, with one a message to it; None says nothing of worker or operator.
+        """
+        edges = self.edges
+        fits = edges.src == edges.dst if peer is None else edges.dst == peer
+        for column, wanted in ((edges.src, worker), (edges.operator, operator)):
+            if wanted is not None:
+                fits &= column == wanted
+        first, last = min(from_ns, to_ns), max(from_ns, to_ns)
+        fits &= (edges.src_ns <= last) & (edges.dst_ns >= first)
+        found = np.flatnonzero(fits)
+        if not len(found):
+            return None
+        covered = np.minimum(edges.dst_ns[found], last) - np.maximum(edges.src_ns[found], first)
+        apart = np.abs(edges.src_ns[found] - first) + np.abs(edges.dst_ns[found] - last)
+        return int(found[np.lexsort((apart, -covered))[0]])
+
+    def most_critical(self, dimension: str, group: int, peer: int | None = None) -> int | None:
+        """The edge of an activity type, worker, operator or channel with the highest CP; of several the longest.
+
+        A worker's and an operator's are activities, a channel's the messages from ``group`` to ``peer``, a pair's
+        those both ways.
+        """
+        edges = self.edges
+        other = -1 if peer is None else peer
+        local = edges.src == edges.dst
+        there = ~local & (edges.src == group) & (edges.dst == other)
+        back = ~local & (edges.src == other) & (edges.dst == group)
+        fits = {
+            "activity": edges.type == group,
+            "worker": local & (edges.src == group),
+            "operator": local & (edges.operator == group),
+            "channel": there,
+            "pair": there | back,
+        }[dimension]
+        found = np.flatnonzero(fits)
+        if not len(found):
+            return None
+        length = edges.dst_ns[found] - edges.src_ns[found]
+        return int(found[np.lexsort((-length, -edges.cp[found]))[0]])
+
 
 def index(edges: WindowEdges) -> EdgeIndex:
     """Order the edges, once a window."""

@@ -8,6 +8,7 @@ from threading import Lock
 from django.db import transaction
 from django.utils import timezone
 
+from analytics.decode.chrome_out import chrome_trace
 from analytics.model import edges as edge_bytes
 from webapp.analysis import edge_index
 from webapp.analysis.edge_index import EdgeIndex
@@ -69,6 +70,20 @@ def opened(row: Timeline) -> EdgeIndex:
         while len(_decoded) > 1 and sum(len(kept.edges.src) for kept in _decoded.values()) > KEPT_EDGES:
             _decoded.popitem(last=False)
     return found
+
+
+def as_chrome_trace(row: Timeline) -> bytes:
+    """A timeline that is ready as a Chrome trace, which Perfetto opens; names for the numbers of its job.
+
+    Raises ``LookupError`` as `opened` does.
+    """
+    workers = dict(row.job.workers.values_list("number", "name"))
+    operators = dict(row.job.operators.values_list("number", "name"))
+    return b"".join(chrome_trace([opened(row).edges], _listed(workers), _listed(operators)))
+
+
+def _listed(names: dict[int, str]) -> list[str]:
+    return [names.get(number, "") for number in range(max(names, default=-1) + 1)]
 
 
 def store(timeline_id: int, run_id: int, payload: bytes) -> None:

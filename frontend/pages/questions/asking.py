@@ -243,8 +243,9 @@ def _with(tab: Tab, request: Request, rows: list[Question], drawn: str | None) -
     waits = any(row.state == TimelineState.QUEUED for row in rows)
     failed = next((row for row in rows if row.state == TimelineState.FAILED), None)
     message = None if failed is None else _failed(tab, failed)
+    widest = max(reversed(rows), key=lambda row: sum(side.used for side in questions.sides_of(row.basis)))
     basis = " · ".join(
-        [_rests_on(request, rows[-1]), *(["computing again …"] if waits and rows[-1].payload else [])]
+        [_rests_on(request, widest), *(["computing again …"] if waits and widest.payload else [])]
     )
     answers = [questions.answer_of(row) for row in rows]
     nothing_to_show = failed is not None and not any(answers)

@@ -8,9 +8,9 @@ from typing import Any
 from dash import dcc, html
 
 from analytics.model.answers import Answer, Change, Comparison, Confidence, Dimension
-from frontend import words
+from frontend import place, words
 from frontend.asked import Range
-from frontend.components.facts import Cell, link, table
+from frontend.components.facts import Cell, link, table, to_segment, to_window
 from frontend.figures import bars, changes
 from frontend.pages.questions.asking import Drawn, Page, Request, Tab
 from frontend.state import iso
@@ -138,11 +138,22 @@ def _row(change: Change, request: Request) -> list[Cell]:
         Cell(name(change, request)),
         Cell(points(change.cp_change), change.cp_change, True),
         Cell(html.Span(sure, className=good, title=meaning), change.confidence.value),
-        Cell(words.percent(change.cp_before).removesuffix(" %"), change.cp_before),
-        Cell(words.percent(change.cp_after).removesuffix(" %"), change.cp_after),
+        Cell(_most(change, change.cp_before, change.peak_before_ns, request), change.cp_before),
+        Cell(_most(change, change.cp_after, change.peak_after_ns, request), change.cp_after),
         Cell(points(change.cp_error).lstrip("+"), change.cp_error),
         Cell(points(change.conventional_change), change.conventional_change),
     ]
+
+
+def _most(change: Change, cp: float, peak_ns: int | None, request: Request) -> Any:
+    """A mean that leads to the window in which it was most, and there to the segment that has most of it."""
+    shown = words.percent(cp).removesuffix(" %")
+    if peak_ns is None:
+        return shown
+    if change.id < 0:
+        return to_window(shown, request.window_of(peak_ns))
+    segment = place.top(change.dimension.value, change.id, change.peer)
+    return to_segment(shown, request.window_of(peak_ns), segment)
 
 
 def _controls(request: Request) -> list[Any]:
@@ -199,6 +210,7 @@ def _notes(answer: Comparison) -> list[Any]:
             told.append(
                 f"{words.count(facts.windows_left_out, 'window')} {side} without a critical path left out."
             )
+    told.append("CP before and after lead to the window of that side in which it was most.")
     told.append("Among hundreds of groups a few differences are sure by chance.")
     return [html.P([" ".join(told), " ", html.A("When a difference is sure", href="/help/guide")])]
 

@@ -8,9 +8,9 @@ from typing import Any
 from dash import html
 
 from analytics.model.answers import Answer, CollocationAnswer, CollocationProposal
-from frontend import words
+from frontend import place, words
 from frontend.asked import about_range
-from frontend.components.facts import Cell, link, table
+from frontend.components.facts import Cell, link, table, to_segment
 from frontend.figures import bars
 from frontend.pages.questions.asking import Drawn, Page, Request, Tab
 from webapp.analysis.models import QuestionKind
@@ -89,13 +89,21 @@ def _bar(
 
 
 def _row(proposal: CollocationProposal, answer: CollocationAnswer, request: Request) -> list[Cell]:
-    partners = ", ".join(
+    partners = [
         f"{request.worker(partner.worker)} ({words.percent(partner.cp)})" for partner in proposal.beside
-    )
+    ]
+    leads = [
+        to_segment(
+            name,
+            request.window_of(partner.peak_ns),
+            place.top("pair", proposal.worker, partner.worker),
+        )
+        for name, partner in zip(partners, proposal.beside, strict=True)
+    ]
     host = answer.hosts[proposal.best_host] or "host unknown"
     return [
         Cell(request.worker(proposal.worker)),
-        Cell(partners),
+        Cell([part for lead in leads for part in (", ", lead)][1:], ", ".join(partners)),
         Cell(_number(proposal.cp_removed), proposal.cp_removed, True),
         Cell(host),
         Cell(_number(proposal.cp_removed_at_best_host), proposal.cp_removed_at_best_host),

@@ -8,9 +8,9 @@ from typing import Any
 from dash import dcc, html
 
 from analytics.model.answers import Answer, Check, CheckExample, CheckState, TrustAnswer
-from frontend import words
+from frontend import place, words
 from frontend.asked import MS_NS, Wish, about_range
-from frontend.components.facts import Cell, choice, table, to_window
+from frontend.components.facts import Cell, choice, table, to_segment, to_window
 from frontend.pages.questions.asking import Drawn, Page, Request, Tab
 from webapp.analysis.models import QuestionKind
 from webapp.analysis.questions import Asked
@@ -50,6 +50,10 @@ LIMITS = (
     ("longest_message_ms", "Message at most"),
     ("longest_pause_ms", "Pause at most"),
 )
+WITHOUT_SEGMENT = ("progress_to_all_peers",)
+"""What was not sent is no segment."""
+NO_EDGE = ("received_after_sent",)
+"""Such a message is not in the graph: what its sender did then is shown."""
 ORDER = (
     CheckState.FAILED,
     CheckState.PASSED,
@@ -128,7 +132,7 @@ def _examples(check: Check, request: Request) -> Any:
         [
             html.Li(
                 [
-                    to_window(request.clock(example.from_ns), request.window_of(example.from_ns)),
+                    _lead(check.code, example, request),
                     f" {_who(example, request)}",
                 ]
             )
@@ -136,6 +140,17 @@ def _examples(check: Check, request: Request) -> Any:
         ],
         className="places",
     )
+
+
+def _lead(code: str, example: CheckExample, request: Request) -> Any:
+    """To the segment that an example is about, or to its window if it is about no single one."""
+    start_ns, shown = request.window_of(example.from_ns), request.clock(example.from_ns)
+    if (example.worker < 0 and example.operator < 0) or code in WITHOUT_SEGMENT:
+        return to_window(shown, start_ns)
+    is_edge = code not in NO_EDGE
+    peer, until_ns = (example.peer, example.to_ns) if is_edge else (-1, example.from_ns)
+    segment = place.at(example.worker, peer, example.operator, example.from_ns, until_ns)
+    return to_segment(shown, start_ns, segment)
 
 
 def _raw(check: Check, request: Request) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from dash import html
+from dash import dcc, html
 
 from analytics.model.answers import (
     Answer,
@@ -14,16 +14,17 @@ from analytics.model.answers import (
     Target,
     TargetKind,
     WhatIfAnswer,
+    WhatIfPaths,
     WhatIfRanking,
     WhatIfRow,
     WhatIfWindow,
 )
 from analytics.model.results import WindowStatus
 from frontend import words
-from frontend.asked import about_range
+from frontend.asked import NO_FACTOR, about_range, about_window
 from frontend.components.facts import Cell, choice, link, select, table, to_window
 from frontend.figures import bars, savings
-from frontend.pages.questions import targets
+from frontend.pages.questions import paths, targets
 from frontend.pages.questions.asking import Drawn, Page, Request, Tab
 from webapp.analysis import questions
 from webapp.analysis.models import QuestionKind
@@ -38,11 +39,14 @@ GROUPS = (
     (TargetKind.WORKER, "Workers"),
     (TargetKind.ACTIVITY, "Activity types"),
 )
+WRONG_FACTOR = "How many times faster is a number of at least 1, or ∞."
 NO_TARGET = "This job has no operator, worker or activity type of the name “{}” that could be made faster."
 
 
 def ask(request: Request) -> Sequence[Asked] | str:
-    """The ranking and, for what is chosen or else first in it, the windows one by one."""
+    """The ranking and, for what is chosen or else first in it, the windows one by one and the paths of one."""
+    if request.wish.factor == NO_FACTOR:
+        return WRONG_FACTOR
     ranking = about_range(QuestionKind.RANKING, request.view, request.now_ns)
     if request.wish.target:
         target = targets.read(request.wish.target, request)
@@ -50,14 +54,38 @@ def ask(request: Request) -> Sequence[Asked] | str:
             return NO_TARGET.format(request.wish.target)
     else:
         target = _first(questions.answer_of(questions.ask(request.job, ranking)))
-    return [ranking] if target is None else [ranking, _one(request, target)]
+    if target is None:
+        return [ranking]
+    factor = request.wish.factor
+    said = targets.factor_text(factor) if math.isinf(factor) else factor
+    faster = {"target_kind": target.kind.value, "target": target.id, "factor": said}
+    one = about_range(QuestionKind.WHAT_IF, request.view, request.now_ns, **faster)
+    start_ns = _window(request, one)
+    return [
+        ranking,
+        one,
+        *([] if start_ns is None else [about_window(QuestionKind.WHAT_IF, start_ns, **faster)]),
+    ]
 
 
-def _one(request: Request, target: Target) -> Asked:
-    return about_range(
-        QuestionKind.WHAT_IF, request.view, request.now_ns, target_kind=target.kind.value, target=target.id,
-        factor=targets.factor_text(request.wish.factor) if math.isinf(request.wish.factor) else request.wish.factor,
-    )  # fmt: skip
+def _window(request: Request, one: Asked) -> int | None:
+    """The window whose paths are shown: that of the address if it has records, else one that has much to tell.
+
+    That is, of those in which at least half as much would be saved as in the best, the one with the most different
+    parts on its new path.
+    """
+    if request.wish.window_ns is not None:
+        start_ns = request.window_of(request.wish.window_ns)
+        if about_window(QuestionKind.WHAT_IF, start_ns).sides(request.job)[0].used:
+            return start_ns
+    answer = questions.answer_of(questions.ask(request.job, one))
+    if not isinstance(answer, WhatIfAnswer):
+        return None
+    fine = [window for window in answer.windows if window.status is WindowStatus.OK]
+    most_ns = max((window.saved_ns for window in fine), default=0)
+    telling = [window for window in fine if 2 * window.saved_ns >= most_ns]
+    chosen = max(telling, key=lambda window: (len(window.limits), window.saved_ns, window.start_ns), default=None)
+    return None if chosen is None else request.window_of(chosen.start_ns)
 
 
 def _first(answer: Answer | None) -> Target | None:
@@ -74,10 +102,14 @@ def draw(request: Request, answers: Sequence[Answer | None]) -> Page:
         panels["rank"] = _ranking(ranking, one, request)
         if not ranking.rows:
             sentence = "Nothing can be told: none of these windows has a critical path."
-            panels |= {part: _blank(part, request) for part in ("windows", "then")}
+            panels |= {part: _blank(part, request) for part in ("windows", "then", "paths")}
     if isinstance(one, WhatIfAnswer):
         sentence = said(one, request)
         panels["windows"], panels["then"] = _windows(one, request), _then(one, request)
+        if not one.length_ns:
+            panels["paths"] = _blank("paths", request)
+    if len(answers) > 2 and isinstance(answers[2], WhatIfPaths):
+        panels["paths"] = paths.drawn(answers[2], request)
     return Page(sentence, _controls(request, ranking, one), panels, _notes(one))
 
 
@@ -187,7 +219,7 @@ def _windows(answer: WhatIfAnswer, request: Request) -> Drawn:
         ),
     ]
     by = f"{targets.name(answer.target, request)} at {targets.times(answer.factor)}"
-    under = f"share of each window saved by {by} · click: its timeline"
+    under = f"share of each window saved by {by} · click: its critical path, below"
     worst = max((w.saved_ns / max(w.end_ns - w.start_ns, 1) for w in windows), default=0.0)
     each = words.count(len(windows), "window")
     spoken = f"What would be saved in each of {each}? At most {words.percent(worst)}."
@@ -208,7 +240,14 @@ def _listed_window(window: WhatIfWindow, request: Request) -> list[Cell]:
         Cell(to_window(request.clock(window.start_ns), start), f"{window.start_ns} ns"),
         Cell(_number(share) if is_fine else "–", share, True),
         Cell(_time(window.saved_ns) if is_fine else "–", f"{window.saved_ns} ns"),
-        Cell(_then_words(window.limits, request) if is_fine else words.status(window.status)),
+        Cell(
+            link(
+                _then_words(window.limits, request), {"window": str(start)}, "Its critical path, now and then"
+            )
+            if is_fine
+            else words.status(window.status),
+            _then_words(window.limits, request) if is_fine else None,
+        ),
     ]
 
 
@@ -250,25 +289,37 @@ def _then(answer: WhatIfAnswer, request: Request) -> Drawn:
 
 def _controls(request: Request, ranking: Answer | None, one: Answer | None) -> list[Any]:
     chosen = request.wish.target
-    if not chosen and isinstance(one, WhatIfAnswer):
-        chosen = targets.write(one.target, request)
     possible = (
         [row.target for row in ranking.rows] if isinstance(ranking, WhatIfRanking) else targets.every(request)
     )
-    groups = []
+    groups: list[tuple[str, list[tuple[str, str]]]] = [("", [("", "what saves most")])]
     for kind, label in GROUPS:
         mine = [target for target in possible if target.kind is kind]
         options = [(targets.write(target, request), targets.name(target, request)) for target in mine]
         if options:
             groups.append((label, options))
-    if chosen and not any(chosen == value for _, options in groups for value, _ in options):
-        groups.insert(0, ("", [(chosen, chosen.partition(":")[2] or chosen)]))
-    factors = sorted({*targets.FACTORS, request.wish.factor})
+    if not any(chosen == value for _, options in groups for value, _ in options):
+        groups.insert(1, ("", [(chosen, chosen.partition(":")[2] or chosen)]))
     pressed = [
         (targets.times(f), {"factor": None if f == 2.0 else targets.factor_text(f)}, f == request.wish.factor)
-        for f in factors
+        for f in targets.FACTORS
     ]
-    return [select("Make faster", "target", groups, chosen), choice("How many times", pressed)]
+    return [
+        select("Make faster", "target", groups, chosen),
+        choice("How many times", pressed),
+        _any_factor(request.wish.factor),
+    ]
+
+
+def _any_factor(factor: float) -> Any:
+    """Any number of times; ∞ for no time at all."""
+    shown = "" if factor == NO_FACTOR else "∞" if math.isinf(factor) else f"{factor:g}"
+    field = dcc.Input(id="what-if-factor", type="text", inputMode="decimal", value=shown, className="short")
+    return html.Label(
+        [html.Span("or any number", className="label"), field],
+        className="choices",
+        **{"data-param": "factor"},
+    )
 
 
 def _notes(one: Answer | None) -> list[Any]:
@@ -294,7 +345,9 @@ TAB = Tab(
         "rank": ("What is worth optimising?", True),
         "windows": ("What would be saved in each window?", True),
         "then": ("What would limit it then?", True),
+        "paths": ("How would the critical path of one window change?", True),
     },
     ask=ask,
     draw=draw,
+    has_fields=True,
 )

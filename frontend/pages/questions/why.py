@@ -9,9 +9,9 @@ from typing import Any
 from dash import html
 
 from analytics.model.answers import Answer, WhyAnswer, WhyGroup
-from frontend import words
+from frontend import place, words
 from frontend.asked import DEFAULT_HOPS, about_range, about_window
-from frontend.components.facts import Cell, choice, link, select, table, to_window
+from frontend.components.facts import Cell, choice, link, select, table, to_segment, to_window
 from frontend.figures import bars, hops
 from frontend.pages.questions.asking import Drawn, Page, Request, Tab
 from webapp.analysis.models import QuestionKind
@@ -110,6 +110,8 @@ def _chain(answer: WhyAnswer, request: Request) -> Drawn:
 def _row(group: WhyGroup, request: Request) -> list[Cell]:
     example = group.example
     last_ns = max(example.dst_ns - 1, example.src_ns)
+    peer = example.dst if example.dst != example.src else -1
+    segment = place.at(example.src, peer, group.operator, example.src_ns, example.dst_ns)
     longest = words.duration(example.dst_ns - example.src_ns) if example.dst_ns > example.src_ns else "0 s"
     return [
         Cell(request.work(group.type, group.operator, group.worker)),
@@ -119,7 +121,7 @@ def _row(group: WhyGroup, request: Request) -> list[Cell]:
         Cell(f"{group.count:,}", group.count, request.wish.weigh == "count"),
         Cell(
             [
-                to_window(request.clock(example.src_ns), request.window_of(last_ns)),
+                to_segment(request.clock(example.src_ns), request.window_of(last_ns), segment),
                 f" {longest}",
             ],
             f"{example.src_ns} ns to {example.dst_ns} ns",
