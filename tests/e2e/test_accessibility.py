@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.browser import LOOKS, PHONE, Visitor, accessibility_faults
 from webapp.jobs.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("timeline_worker")]
@@ -26,8 +26,7 @@ def test_sign_in_is_accessible(visit: Visit, theme: str) -> None:
     check(window.page, PHONE["width"])
 
 
-@BOTH
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
+@LOOKS
 def test_all_pages_are_accessible(
     visit: Visit, people: None, job: Job, theme: str, screen: dict[str, int]
 ) -> None:

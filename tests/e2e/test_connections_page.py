@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.browser import LOOKS, Visitor, accessibility_faults
 from tests.support.flink import series
 from tests.support.flink_server import Replay, replaying
 from webapp.accounts.models import Token, User
@@ -198,8 +198,7 @@ def test_a_person_sees_what_was_refused_to_their_own_tokens_only(root: Visitor) 
     expect(row).to_have_count(50)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
+@LOOKS
 def test_all_parts_are_accessible(visit: Visit, people: None, theme: str, screen: dict[str, int]) -> None:
     alice = User.objects.get(username="alice")
     User.objects.filter(pk=alice.pk).update(is_staff=True)

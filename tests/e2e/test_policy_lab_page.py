@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support import scaling
-from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.browser import LOOKS, Visitor, accessibility_faults
 from webapp.analysis.models import Replay, TimelineState
 from webapp.jobs.models import Job, JobGroup
 from webapp.jobs.services import ensure_job
@@ -126,8 +126,7 @@ def test_a_job_of_others_is_as_good_as_none(alice: Visitor) -> None:
     assert not Replay.objects.exists()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
+@LOOKS
 def test_the_lab_is_accessible(visit: Visit, people: None, theme: str, screen: dict[str, int]) -> None:
     window = visit(viewport=screen)
     window.sign_in("alice", path=f"/?theme={theme}")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support import seed
-from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.browser import LOOKS, Visitor, accessibility_faults
 from webapp.analysis import questions
 from webapp.analysis.models import Question, QuestionKind, TimelineState, Window
 from webapp.jobs.models import Job
@@ -352,8 +352,7 @@ def test_a_stranger_gets_no_answer(job: Job, alice: Visitor, visit: Visit) -> No
     assert not Question.objects.exists()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
+@LOOKS
 def test_all_questions_are_accessible(
     visit: Visit, people: None, job: Job, theme: str, screen: dict[str, int]
 ) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from analytics.model import packed
 from tests.support import fleet, scaling
-from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.browser import LOOKS, Visitor, accessibility_faults
 from webapp.accounts.models import User
 from webapp.analysis.models import Recommendation, ScalingSetup
 from webapp.analysis.scaling_setup import WantedSetup, change_setup
@@ -177,8 +177,7 @@ def test_without_rates_or_advice_it_says_what_is_missing(alice: Visitor) -> None
     expect(page.locator("#scaling-card .move")).to_have_text("No change")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
+@LOOKS
 def test_the_card_is_accessible(visit: Visit, people: None, theme: str, screen: dict[str, int]) -> None:
     job = advised()
     operator(job, "alice")

@@ -11,7 +11,7 @@ from django.test import override_settings
 from playwright.sync_api import Page, expect
 
 from tests.support import seed, uploads
-from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.browser import LOOKS, Visitor, accessibility_faults
 from webapp.jobs.models import Job
 from webapp.telemetry.uploads import files
 from webapp.telemetry.uploads.models import Upload
@@ -195,8 +195,7 @@ def test_a_stranger_is_asked_to_sign_in(visit: Visit, people: None) -> None:
     assert "/sign-in" in stranger.page.url
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
+@LOOKS
 def test_the_pages_are_accessible(
     visit: Visit, people: None, tmp_path: Path, theme: str, screen: dict[str, int]
 ) -> None:

@@ -18,6 +18,10 @@ ARGUMENTS = (
 )  # fmt: skip
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
+LOOKS = pytest.mark.parametrize(
+    ("screen", "theme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desk-light", "phone-dark"]
+)
+"""Both sizes and both themes in two visits: a fault of colour or of width shows in one of them."""
 PASSWORD = "correct horse battery staple"
 PATIENCE_MS = 20_000
 """For machines that do much else at the same time."""
