@@ -24,7 +24,7 @@ from webapp.reconfigurations.verification import way_back
 from workers.tasks.apply import apply_proposal
 from workers.tasks.verify import verify_due
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.chaos, pytest.mark.django_db(transaction=True)]
 QUEUE = "default"
 
 

@@ -20,7 +20,7 @@ from tests.support.web import Web, web_on
 from webapp.ops.embedded import EmbeddedPostgres, EmbeddedValkey, Watchdog
 from webapp.ops.embedded.watchdog import CHECKOUT
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(600)]
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 

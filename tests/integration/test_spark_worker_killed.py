@@ -25,7 +25,7 @@ from webapp.jobs.services import ensure_job
 from webapp.queue import enqueue
 from webapp.telemetry.services import digest_of, store_batch
 
-pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.chaos, pytest.mark.spark, pytest.mark.django_db(transaction=True)]
 
 WORKERS, SECONDS = 16, 400
 RECORDS_PER_S = 8_000

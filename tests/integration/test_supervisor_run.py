@@ -24,6 +24,7 @@ from webapp.ops.embedded.processes import find_by_argument, is_running, session_
 from webapp.ops.embedded.state import StateLock
 from webapp.ops.embedded.watchdog import CHECKOUT
 
+pytestmark = pytest.mark.chaos
 SLEEPER = ["/bin/sleep", "600"]
 
 
