@@ -124,3 +124,50 @@ def test_restarts_are_paid_for_and_count_as_under_target() -> None:
     slow = simulate(flows, {"split": 1, "count": 1}, POLICIES["ds2"], PAPER, Timing(60.0, restart_s=30.0))
     assert slow.under_target_s == quick.under_target_s + 30
     assert slow.instance_hours == pytest.approx(quick.instance_hours + 3 * 30 / 3600)
+
+
+# What instances of a Nexmark Q1 mapper were measured to do together, in million records a second (README of
+# ContTune): each of many does less than one alone, and not in a straight line.
+MEASURED_Q1 = ((1, 0.53), (10, 3.72), (25, 7.09))
+
+
+@pytest.mark.parametrize("start", [1, 4, 10, 25])
+@pytest.mark.parametrize("target_m_per_s", [1.0, 3.0, 6.0])
+def test_on_a_measured_bent_curve_ds2_needs_at_most_three_steps(start: int, target_m_per_s: float) -> None:
+    curve = Curve(tuple((count, total * 1e6 / count) for count, total in MEASURED_Q1))
+    flow = Dataflow(
+        (ModelSource("bids", target_m_per_s * 1e6),), (ModelOperator("map", curve, 0.0),), (("bids", "map"),)
+    )
+    settings = ManagerSettings(warm_up_intervals=1, rollback_loss_ratio=None)
+    run = simulate(repeat(flow, 14), {"map": start}, POLICIES["ds2"], settings, Timing(NEXMARK_INTERVAL_S))
+    least = next(count for count in range(1, 60) if count * curve.per_instance(count) >= target_m_per_s * 1e6)
+    assert len(run.steps) <= 3
+    assert least <= dict(run.final)["map"] <= least + 1
+    assert run.intervals[-1].achieved == pytest.approx(1.0)
+
+
+# Figure 7: two million sentences a second from 10 and 5 instances, then one million; the published decisions.
+WORD_COUNT = ((2e6, ((10, 5), (14, 7), (19, 11))), (1e6, ((19, 11), (7, 4), (7, 5))))
+
+
+@pytest.mark.parametrize(("rate", "published"), WORD_COUNT)
+def test_flink_word_count_takes_the_published_steps(
+    rate: float, published: tuple[tuple[int, int], ...]
+) -> None:
+    """Capacities are those that the decisions imply; no one curve implies both directions, so each has its own."""
+    asked = [*published[1:], published[-1]]
+    implied = [{now[k]: then[k] for now, then in zip(published, asked, strict=True)} for k in (0, 1)]
+    curves = [
+        Curve(tuple(sorted((now, rate / (then - 0.5)) for now, then in implied[k].items()))) for k in (0, 1)
+    ]
+    flow = Dataflow(
+        (ModelSource("source", rate),),
+        (ModelOperator("flatmap", curves[0]), ModelOperator("count", curves[1], 0.0)),
+        (("source", "flatmap"), ("flatmap", "count")),
+    )
+    start = dict(zip(("flatmap", "count"), published[0], strict=True))
+    settings = ManagerSettings(warm_up_intervals=3, rollback_loss_ratio=None)
+    run = simulate(repeat(flow, 14), start, POLICIES["ds2"], settings, Timing(10.0))
+    reached = [tuple(dict(item.parallelism).values()) for item in run.intervals]
+    assert tuple(dict.fromkeys(reached)) == published
+    assert len(run.steps) == 2
