@@ -11,6 +11,7 @@ from analytics.decode.activities import decode_activities
 from analytics.decode.arrow_files import read_arrow, read_parquet
 from analytics.decode.batch import merge_batches
 from analytics.decode.chrome_trace import read_chrome
+from analytics.decode.ds2_bundle import read_ds2
 from analytics.decode.event_log_files import UnreadableLogError
 from analytics.decode.event_log_follower import Follower
 from analytics.decode.limits import Budget, Limits, TooLargeError, UnreadableFileError, opened
@@ -40,7 +41,7 @@ def read_files(paths: Sequence[Path], format_name: str, limits: Limits | None = 
     paths
         The files; for ``spark-event-log`` also rolling directories, in the order of their events.
     format_name
-        A key of ``FORMATS``.
+        A key of ``UPLOADED``.
     limits
         For all files together; the format's own if not given.
 
@@ -50,7 +51,7 @@ def read_files(paths: Sequence[Path], format_name: str, limits: Limits | None = 
         If a file cannot be used, ``TooLargeError`` if that is because of the limits. What is wrong *within* a
         usable file is in the diagnostics.
     """
-    chosen = FORMATS[format_name]
+    chosen = UPLOADED[format_name]
     return chosen.read(paths, Budget(limits or chosen.limits))
 
 
@@ -110,4 +111,9 @@ FORMATS = {
         Format("chrome", "Chrome trace (Trace Event JSON)", read_chrome, Limits(4 * GIB, 10 * MILLION)),
     )
 }
-"""Formats by name. Limits let a trace take a few gigabytes of memory, as far as the format's decoder needs it."""
+"""Of traces. Limits let one take a few gigabytes of memory, as far as the decoder of its format needs it."""
+
+UPLOADED = FORMATS | {
+    "ds2": Format("ds2", "DS2 topology and rates (CSV, or a ZIP of them)", read_ds2, Limits(GIB, MILLION))
+}
+"""What may be uploaded: traces, and logs that hold rates only, of which the trace commands can say nothing."""

@@ -12,6 +12,7 @@ HEAD_BYTES = 16_384
 
 _MAGIC = (
     (b"PAR1", "parquet"),
+    (b"PK\x03\x04", "ds2"),
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow"),  # a stream's first message begins so
     (b"\x28\xb5\x2f\xfd", "spark-event-log"),  # zstd, in which Spark alone writes
@@ -22,6 +23,12 @@ _JSON = (
     (re.compile(rb'"traceEvents"\s*:|"ph"\s*:\s*"[A-Za-z]"'), "chrome"),
     (re.compile(rb'"(start_ns|at_ns)"\s*:'), "activities"),
 )
+_DS2 = re.compile(
+    rb"(?:#[^\n]*\n|[ \t\r]*\n)*[^,\n]+,[^,\n]+,[ \t]*\d+,"
+    rb"(?:[^,\n]+,[^,\n]+,[ \t]*\d+|[ \t]*[\d.]+(?:,[ \t]*-?[\d.eE+-]+){4})[ \t\r]*(?:\n|$)"
+)
+"""A row of rates or of a topology, maybe after comments."""
+
 _SUFFIXES = (
     ((".parquet", ".pq"), "parquet"),
     ((".arrow", ".arrows", ".feather", ".ipc"), "arrow"),
@@ -33,10 +40,11 @@ _SUFFIXES = (
 )
 _SPARK_NAMES = re.compile(r"^(events_\d+_|app-\d{14}-\d{4}|application_\d+_\d+|local-\d{13})")
 _MAX_VARINT = 5
+_ROW_BYTES = 2_048
 
 
 def guess_format(name: str, head: bytes) -> str | None:
-    """The format of a file, as a key of ``analytics.decode.formats.FORMATS``; None if nothing fits.
+    """The format of a file, as a key of ``analytics.decode.formats.UPLOADED``; None if nothing fits.
 
     Parameters
     ----------
@@ -67,6 +75,8 @@ def _by_content(head: bytes) -> str | None:
         found = [(match.start(), name) for pattern, name in _JSON if (match := pattern.search(text))]
         if found:
             return min(found)[1]  # the first that is seen: a field of another format may lie deeper
+    if _DS2.match(text[:_ROW_BYTES]):
+        return "ds2"
     if _are_records(head):
         return "snailtrail"
     return "otlp" if _is_protobuf(head) else None

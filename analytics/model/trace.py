@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from analytics.model.diagnostics import Diagnostic
 from analytics.model.metrics import Annotation, MetricSample
+from analytics.model.rates import RateWindow
+from analytics.model.topology import Topology
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -98,7 +100,8 @@ class TraceBatch:
     """What one decoder call understood.
 
     ``records.worker``, ``.peer`` and ``.operator`` and those of ``halves`` are positions in ``workers`` and
-    ``operators``; they mean something only inside this batch, until the store gives job-wide numbers.
+    ``operators``; they mean something only inside this batch, until the store gives job-wide numbers. ``rates`` are
+    what operators did in windows, with the graph as it was then, from sources that tell rates and no activities.
     """
 
     records: Records
@@ -107,4 +110,5 @@ class TraceBatch:
     operators: tuple[str, ...] = ()
     metrics: tuple[MetricSample, ...] = ()
     annotations: tuple[Annotation, ...] = ()
+    rates: tuple[tuple[Topology, RateWindow], ...] = ()
     diagnostics: tuple[Diagnostic, ...] = field(default=())

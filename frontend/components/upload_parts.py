@@ -13,6 +13,7 @@ from analytics.model.activity import BY_LABEL
 from frontend import words
 from frontend.components import states
 from frontend.state import View, iso
+from webapp.jobs.models import Job
 from webapp.telemetry.uploads.models import UNDER_WAY, Upload, UploadState
 from webapp.telemetry.uploads.selectors import Result, formats
 
@@ -55,9 +56,13 @@ def sentence(row: Upload, result: Result | None) -> list[Any]:
 
 def _understood(row: Upload) -> list[Any]:
     found = row.preview or {}
-    parts = [words.count(found["records"], "record"), words.count(found["workers"], "worker")]
+    if found.get("epochs"):
+        parts, times = [words.count(found["epochs"], "epoch") + " of rates"], found["epochs_ns"]
+    else:
+        parts = [words.count(found["records"], "record"), words.count(found["workers"], "worker")]
+        times = [found["from_ns"], found["to_ns"]]
     parts.append(words.count(found["operators"], "operator"))
-    length = "" if found["from_ns"] is None else f" over {words.duration(found['to_ns'] - found['from_ns'])}"
+    length = "" if times[0] is None else f" over {words.duration(times[1] - times[0])}"
     odd = sum(item["count"] for item in row.diagnostics)
     doubt = (
         "" if not odd else " One oddity is told below." if odd == 1 else f" {odd:,} oddities are told below."
@@ -68,6 +73,8 @@ def _understood(row: Upload) -> list[Any]:
 def _stored(row: Upload, result: Result | None) -> list[Any]:
     if row.job is None:
         return ["It was stored; its job has been removed since."]
+    if (row.preview or {}).get("epochs"):
+        return _stored_rates(row, row.preview or {}, row.job)
     new = row.stored_count - row.repeated_count
     if row.stored_count and not new:
         said = (
@@ -85,6 +92,15 @@ def _stored(row: Upload, result: Result | None) -> list[Any]:
         html.A(
             f"See what limits {row.job.name}", href=link(result), className="primary", id="upload-job-link"
         ),
+    ]
+
+
+def _stored_rates(row: Upload, preview: dict[str, Any], job: Job) -> list[Any]:
+    from_ns, to_ns = preview["epochs_ns"]
+    address = f"/policy-lab?job={job.pk}&from={iso(from_ns)}&to={iso(to_ns + 999_999)}"
+    return [
+        f"Stored {words.count(preview['epochs'], 'epoch')} of rates as {job.name}. ",
+        html.A("See what every policy would do", href=address, className="primary", id="upload-job-link"),
     ]
 
 
@@ -116,7 +132,8 @@ def found(row: Upload, view: View) -> Any:
     return html.Div(
         className="found",
         children=[
-            *([_facts(row, preview, view), _types(preview), _rows(preview, view)] if preview else []),
+            *([_facts(row, preview, view)] if preview else []),
+            *([_types(preview), _rows(preview, view)] if preview and not preview.get("epochs") else []),
             *([_oddities(row)] if row.diagnostics else []),
         ],
     )
@@ -130,11 +147,21 @@ def _facts(row: Upload, preview: dict[str, Any], view: View) -> Any:
             ("To", f"{view.time(preview['to_ns']):%Y-%m-%d %H:%M:%S.%f} {view.zone_label}"),
             ("Windows", f"{words.duration(preview['window_ns'])} each, if the job is new"),
         ]
-    facts += [
-        ("Workers", _named(preview["workers"], preview["worker_names"])),
-        ("Operators", _named(preview["operators"], preview["operator_names"])),
-        ("Metrics", words.count(preview["metrics"], "sample")),
-    ]
+    operators = ("Operators", _named(preview["operators"], preview["operator_names"]))
+    if preview.get("epochs"):
+        from_ns, to_ns = preview["epochs_ns"]
+        facts += [
+            ("Epochs", f"{preview['epochs']:,}"),
+            ("From", f"{view.time(from_ns):%Y-%m-%d %H:%M:%S} {view.zone_label}"),
+            ("To", f"{view.time(to_ns):%Y-%m-%d %H:%M:%S} {view.zone_label}"),
+            operators,
+        ]
+    else:
+        facts += [
+            ("Workers", _named(preview["workers"], preview["worker_names"])),
+            operators,
+            ("Metrics", words.count(preview["metrics"], "sample")),
+        ]
     terms = [part for term, text in facts for part in (html.Dt(term), html.Dd(text))]
     return _card("What was understood", html.Dl(terms, className="facts"))
 

@@ -20,6 +20,8 @@ from pytest_django.live_server_helper import LiveServer
 from tests.support import seed, uploads
 from webapp.accounts.models import Scope, User
 from webapp.accounts.services import create_token
+from webapp.analysis import policy_lab
+from webapp.jobs import reports
 from webapp.jobs.models import Engine, Job
 from webapp.telemetry.models import Batch, Segment
 from webapp.telemetry.uploads import files, reading, selectors, services, work
@@ -127,6 +129,32 @@ def test_a_spark_event_log_names_its_job_and_gives_what_reading_the_file_gives(a
     assert stored.stored_count == len(whole.records) > 100
     assert Job.objects.get(name="troubled").engine == Engine.SPARK
     assert sum(Segment.objects.values_list("record_count", flat=True)) == len(whole.records)
+
+
+def test_logs_of_ds2_become_rates_that_every_policy_can_be_tried_on(alices: Client) -> None:
+    topology = b"1,lines,1,2,count,2\n"
+    rows = [
+        b"%d,%d,%d,%d,1000,500,250,125\n" % (operator, instance, total, epoch * 10**10)
+        for epoch in range(1, 7)
+        for operator, instance, total in ((1, 0, 1), (2, 0, 2), (2, 1, 2))
+    ]
+    row = upload(alices, topology + b"".join(rows), "wordcount.csv")
+    assert (row.state, row.format, row.job_name) == ("understood", "ds2", "wordcount"), row.error
+    assert row.preview is not None
+    assert (row.preview["epochs"], row.preview["operator_names"]) == (6, ["lines", "count"])
+    assert [item["code"] for item in row.diagnostics] == ["times_moved"], (
+        "they count from the start of the run"
+    )
+    assert store(alices, row).state == "stored"
+    job = Job.objects.get(name="wordcount")
+    from_ns, to_ns = row.preview["epochs_ns"]
+    kept = reports.rates(job, from_ns, to_ns)
+    assert [item.window.length_s for item in kept] == [10.0] * 6
+    assert [item.parallelism for item in kept[0].topology.operators] == [1, 2]
+    assert policy_lab.has_rates(job)
+    again = store(alices, upload(alices, topology + b"".join(rows), "wordcount.csv"))
+    assert again.state == "stored"
+    assert len(reports.rates(job, from_ns, to_ns)) == 6
 
 
 def test_the_same_file_for_the_same_job_stores_nothing_and_says_so(alices: Client) -> None:

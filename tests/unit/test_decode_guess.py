@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.decode.formats import FORMATS
+from analytics.decode.formats import UPLOADED
 from analytics.decode.guess import HEAD_BYTES, guess_format
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
@@ -52,6 +52,9 @@ CASES = [
     ("arrow", arrow(stream=False)),
     ("arrow", arrow(stream=True)),
     ("snailtrail", records()),
+    ("ds2", b"# src,name,n,dst,name,n\n\n1,lines,1,2,split,4\n"),
+    ("ds2", b"2,0,4,1795251855053000000,1500.5,3000,750,1e3\n"),
+    ("ds2", b"PK\x03\x04\x14\x00"),
 ]
 
 
@@ -63,7 +66,7 @@ def test_the_first_bytes_tell_the_format_whatever_the_name(format_name: str, dat
 
 
 def test_every_format_can_be_guessed() -> None:
-    assert {name for name, _ in CASES} == set(FORMATS)
+    assert {name for name, _ in CASES} == set(UPLOADED)
 
 
 @pytest.mark.parametrize(
@@ -85,4 +88,4 @@ def test_where_the_bytes_do_not_tell_the_name_does(name: str, format_name: str |
 )
 def test_no_bytes_break_it(data: bytes) -> None:
     for cut in range(len(data) + 1):
-        assert guess_format("x", data[:cut]) in (*FORMATS, None)
+        assert guess_format("x", data[:cut]) in (*UPLOADED, None)

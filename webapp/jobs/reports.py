@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -49,6 +49,13 @@ def keep_report(job: Job, poll: JobPoll) -> None:
 def keep_rates(job: Job, measured: Measured) -> None:
     """Store rates under the end of their window; ones of the same moment are kept as they are."""
     _keep(Rates, job, measured.window.end_ns, measured)
+
+
+def keep_all_rates(job: Job, measured: Sequence[Measured]) -> None:
+    """Store rates of many windows, as :func:`keep_rates` does those of one."""
+    rows = [Rates(job=job, at_ns=item.window.end_ns, payload=pack(item)) for item in measured]
+    ensure_days(Rates._meta.db_table, [row.at_ns for row in rows])
+    Rates.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
 
 
 def _keep(model: Any, job: Job, at_ns: int, value: JobPoll | Measured) -> None:

@@ -1,9 +1,18 @@
 """Records whose times cannot be true: one of them would make millions of windows, or close all live ones."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from analytics.model.diagnostics import Diagnostic
+from analytics.model.rates import RateWindow
+from analytics.model.topology import Topology
 from analytics.model.trace import Records
+
+EARLIEST_NS = 946_684_800_000_000_000
+"""The year 2000: a log from before has another unit, or times since its job's start."""
+
+Rates = tuple[tuple[Topology, RateWindow], ...]
 
 HOUR_NS = 3_600_000_000_000
 LONGEST_NS = 24 * HOUR_NS
@@ -26,3 +35,17 @@ def split(records: Records, now_ns: int) -> tuple[Records, tuple[Diagnostic, ...
             example = f"a record from {records.start_ns[at]} to {records.end_ns[at]} ns"
             found.append(Diagnostic(code, int(wrong.sum()), example))
     return (records.take(~(future | long)), tuple(found)) if found else (records, ())
+
+
+def moved(rates: Rates, now_ns: int) -> tuple[Rates, tuple[Diagnostic, ...]]:
+    """Rates in the order of time; if their times cannot be true, as if the last had been measured now."""
+    if not rates or (rates[0][1].start_ns >= EARLIEST_NS and rates[-1][1].end_ns <= now_ns + AHEAD_NS):
+        return rates, ()
+    last_ns = rates[-1][1].end_ns
+    by_ns = now_ns - last_ns
+    there = tuple(
+        (topology, replace(window, start_ns=window.start_ns + by_ns, end_ns=window.end_ns + by_ns))
+        for topology, window in rates
+    )
+    example = f"the last rates are of {last_ns} ns: all are stored as if they had ended when the file came"
+    return there, (Diagnostic("times_moved", len(rates), example),)

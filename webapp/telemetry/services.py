@@ -16,6 +16,7 @@ from analytics.model.metrics import Annotation as AnnotationValue
 from analytics.model.samples import MetricBatch
 from analytics.model.trace import NONE, HalfMessage, Records, TraceBatch
 from webapp.analysis.services import mark_for_settling, mark_pending
+from webapp.jobs import reports
 from webapp.jobs.models import Job
 from webapp.jobs.services import number_names
 from webapp.telemetry import metric_store, plausible, reach, segment_store
@@ -66,6 +67,7 @@ def store_batch(job: Job, batch: TraceBatch, digest: bytes) -> Stored:
     job.save(update_fields=["first_ns", "last_ns", "last_received_at"])
     _, over = metric_store.put(job, metric_store.from_values(batch.metrics))
     _store_annotations(job, batch.annotations)
+    reports.keep_all_rates(job, [reports.Measured(*told) for told in batch.rates])
     row.record_count = len(records)
     told = (*batch.diagnostics, *diagnostics, *over)
     row.diagnostics = [asdict(item) for item in told]

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analytics.decode.formats import FORMATS
+from analytics.decode.formats import UPLOADED
 from webapp.accounts.models import Scope, Token
 from webapp.api import rates
 from webapp.api.authentication import BearerToken, require
@@ -74,7 +74,7 @@ class NewUpload(serializers.Serializer[Any]):
 
     file = serializers.FileField()
     format = serializers.ChoiceField(
-        list(FORMATS), required=False, help_text="guessed from the first bytes and the name if not given"
+        list(UPLOADED), required=False, help_text="guessed from the first bytes and the name if not given"
     )
     job = serializers.CharField(max_length=MAX_JOB_NAME, required=False, allow_blank=True)
 
@@ -94,7 +94,7 @@ class UploadShape(serializers.Serializer[Any]):
     name = serializers.CharField()
     size_bytes = serializers.IntegerField()
     sha256 = serializers.SerializerMethodField()
-    format = serializers.ChoiceField(list(FORMATS))
+    format = serializers.ChoiceField(list(UPLOADED))
     job = serializers.CharField(source="job_name")
     job_id = serializers.IntegerField(allow_null=True)
     state = serializers.ChoiceField(UploadState.choices)

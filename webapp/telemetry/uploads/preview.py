@@ -35,6 +35,8 @@ def of(batch: TraceBatch) -> dict[str, Any]:
         "operator_names": list(batch.operators[:FIRST_NAMES]),
         "metrics": len(batch.metrics),
         "annotations": len(batch.annotations),
+        "epochs": len(batch.rates),
+        "epochs_ns": [batch.rates[0][1].start_ns, batch.rates[-1][1].end_ns] if batch.rates else None,
         "from_ns": first_ns,
         "to_ns": last_ns,
         "window_ns": None if first_ns is None or last_ns is None else window_for(last_ns - first_ns),
@@ -63,17 +65,13 @@ def window_for(length_ns: int) -> int:
 def why_not_storable(preview: dict[str, Any], window_ns: int) -> str:
     """Why a trace cannot be analysed in windows of this width; "" if it can."""
     if preview["from_ns"] is None:
-        return (
-            ""
-            if preview["metrics"] or preview["annotations"]
-            else "there is nothing in it that could be used"
-        )
+        from_ns, to_ns = preview.get("epochs_ns") or (0, 0)
+        if not (preview["metrics"] or preview["annotations"] or to_ns):
+            return "there is nothing in it that could be used"
+        return _too_long(to_ns - from_ns)
     length_ns = preview["to_ns"] - preview["from_ns"]
-    if length_ns > LONGEST_DAYS * _DAY_NS:
-        return (
-            f"its records lie {length_ns // _DAY_NS:,} days apart, more than {LONGEST_DAYS}: "
-            "some of its times must be wrong"
-        )
+    if why := _too_long(length_ns):
+        return why
     count = length_ns // window_ns + 1
     if count > MOST_WINDOWS + 1:
         return (
@@ -81,6 +79,15 @@ def why_not_storable(preview: dict[str, Any], window_ns: int) -> str:
             f"more than {MOST_WINDOWS:,}: store it as a job of its own"
         )
     return ""
+
+
+def _too_long(length_ns: int) -> str:
+    if length_ns <= LONGEST_DAYS * _DAY_NS:
+        return ""
+    return (
+        f"its records lie {length_ns // _DAY_NS:,} days apart, more than {LONGEST_DAYS}: "
+        "some of its times must be wrong"
+    )
 
 
 def _types(records: Records) -> list[dict[str, Any]]:

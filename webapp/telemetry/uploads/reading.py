@@ -14,7 +14,7 @@ from django.conf import settings
 
 from analytics.decode.event_log_files import UnreadableLogError
 from analytics.decode.event_log_follower import Follower
-from analytics.decode.formats import FORMATS, read_file
+from analytics.decode.formats import UPLOADED, read_file
 from analytics.decode.halves import match_halves, message_rows, unmatched_diagnostics
 from analytics.decode.limits import Limits, UnreadableFileError
 from analytics.decode.spark_event_log import SparkEventLogDecoder
@@ -37,7 +37,7 @@ def read(path: Path, name: str, format_name: str, received_at: datetime) -> Trac
     UnreadableFileError
         If the file cannot be used; the message has its ``name`` in place of ours.
     """
-    own = FORMATS[format_name].limits
+    own = UPLOADED[format_name].limits
     limits = Limits(
         min(own.max_bytes, settings.WEIR_UPLOAD_MAX_UNPACKED_BYTES),
         min(own.max_records, settings.WEIR_UPLOAD_MAX_RECORDS),
@@ -52,7 +52,8 @@ def read(path: Path, name: str, format_name: str, received_at: datetime) -> Trac
     records = Records.concat([batch.records, Records.of(message_rows(pairs))])
     records, refused = plausible.split(records, int(received_at.timestamp() * 1e9))
     diagnostics = merge([*batch.diagnostics, *odd, *lost, *refused])
-    return replace(batch, records=records, halves=(), diagnostics=diagnostics)
+    rates, moved = plausible.moved(batch.rates, int(received_at.timestamp() * 1e9))
+    return replace(batch, records=records, halves=(), rates=rates, diagnostics=merge([*diagnostics, *moved]))
 
 
 def pieces(batch: TraceBatch) -> Iterator[TraceBatch]:
@@ -61,7 +62,7 @@ def pieces(batch: TraceBatch) -> Iterator[TraceBatch]:
     Every piece knows all workers, so that a worker that starts late lives as long as if the trace came whole.
     """
     records = batch.records.take(np.argsort(batch.records.start_ns, kind="stable"))
-    longest = max(len(records), len(batch.metrics), len(batch.annotations), 1)
+    longest = max(len(records), len(batch.metrics), len(batch.annotations), len(batch.rates), 1)
     for start in range(0, longest, PIECE_RECORDS):
         part = slice(start, start + PIECE_RECORDS)
         yield replace(
@@ -69,6 +70,7 @@ def pieces(batch: TraceBatch) -> Iterator[TraceBatch]:
             records=records.take(np.arange(*part.indices(len(records)), dtype=np.intp)),
             metrics=batch.metrics[part],
             annotations=batch.annotations[part],
+            rates=batch.rates[part],
             diagnostics=batch.diagnostics if start == 0 else (),
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from analytics.decode.formats import FORMATS
+from analytics.decode.formats import UPLOADED
 from webapp.analysis.models import PendingRange, Window
 from webapp.jobs.models import Job
 from webapp.jobs.policies import Actor, visible_jobs
@@ -27,7 +27,7 @@ class Result:
 
 def formats() -> list[tuple[str, str]]:
     """Name and label of every format a file may have."""
-    return [(item.name, item.label) for item in FORMATS.values()]
+    return [(item.name, item.label) for item in UPLOADED.values()]
 
 
 def upload(actor: Actor, upload_id: int) -> Upload | None:

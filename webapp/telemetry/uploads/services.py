@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 from django.db import transaction
 
-from analytics.decode.formats import FORMATS
+from analytics.decode.formats import UPLOADED
 from analytics.decode.guess import guess_format
 from webapp.jobs.models import SECOND_NS, Job
 from webapp.jobs.policies import Actor, visible_jobs
@@ -34,7 +34,7 @@ def create_upload(
     Parameters
     ----------
     format_name
-        A key of ``FORMATS``; "" to have it guessed.
+        A key of ``UPLOADED``; "" to have it guessed.
     job_name
         What its job is to be called; "" takes what the file says, else the file's name.
 
@@ -153,8 +153,8 @@ def _job_name(name: str) -> str:
 
 
 def _check_format(name: str) -> None:
-    if name not in FORMATS:
-        known = ", ".join(FORMATS)
+    if name not in UPLOADED:
+        known = ", ".join(UPLOADED)
         if name:
             raise UnknownFormatError(f"{name[:40]!r} is no format; expected one of {known}")
         raise UnknownFormatError(f"cannot tell what kind of file this is; say which it is: {known}")
