@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from webapp.ops.console import Console
 from webapp.ops.embedded.errors import StartError, explained
 
 VERSION = "2.3.0"
+OLDEST_JAVA = 17
 WHEELS = Path(__file__).with_name("wheels.txt")
 JARS = "pyflink/lib/"
 NEEDED = ("flink-dist-", "log4j-api-", "log4j-core-", "log4j-slf4j-impl-")
@@ -71,16 +73,28 @@ def jdk() -> Path:
     Raises
     ------
     StartError
-        If there is none.
+        If there is none that is new enough.
     """
     named, found = os.environ.get("JAVA_HOME"), shutil.which("javac")
     homes = [*([Path(named)] if named else []), *([Path(found).resolve().parent.parent] if found else [])]
     for home in homes:
-        if (home / "bin" / "javac").exists():
+        if _compiles(home) >= OLDEST_JAVA:
             return home
     raise StartError(
-        "there is no Java compiler (javac): install a JDK of version 17 or newer, or set JAVA_HOME."
+        f"there is no Java compiler (javac) of version {OLDEST_JAVA} or newer: install a JDK, or set JAVA_HOME."
     )
+
+
+def _compiles(home: Path) -> int:
+    """The version of its compiler; 0 if it has none."""
+    try:
+        asked = subprocess.run(
+            [home / "bin" / "javac", "-version"], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    found = re.search(r"javac (\d+)", asked.stdout + asked.stderr)
+    return int(found[1]) if found else 0
 
 
 if __name__ == "__main__":
