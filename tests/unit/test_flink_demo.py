@@ -50,6 +50,6 @@ def test_a_wheel_that_is_another_than_was_pinned_is_refused(
     other.write_text(f"apache-flink-libraries @ {wheel.as_uri()} --hash=sha256:{'0' * 64}\n")
     monkeypatch.setattr(release, "WHEELS", other)
     monkeypatch.setattr(release.sys, "prefix", str(tmp_path))
-    with pytest.raises(StartError, match="cannot be downloaded: .*HASHES"):
+    with pytest.raises(StartError, match=r"cannot be downloaded: .*HASHES"):
         release.jars()
     assert [*tmp_path.glob("flink-*")] == [], "nothing half done is left"
