@@ -11,6 +11,8 @@ from frontend import palette, shell
 from frontend.components import alarm
 from frontend.components.proposals import deciding
 from frontend.pages import (
+    audit,
+    calibration,
     changes,
     connections,
     inbox,
@@ -66,6 +68,8 @@ def make_app() -> Dash:
         proposal,
         inbox,
         changes,
+        calibration,
+        audit,
     ):
         part.register(made)
     made._setup_server()  # without it, each worker's first callback would meet an empty callback map

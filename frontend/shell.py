@@ -63,6 +63,8 @@ def _bar() -> Any:
                     html.A("Overview", href="/"),
                     alarm.nav_inbox(),
                     html.A("Policy lab", href="/policy-lab"),
+                    html.A("Calibration", href="/calibration"),
+                    html.A("Audit", href="/audit"),
                     html.A("Upload", href="/upload"),
                     html.A("Connections", href="/connections"),
                     html.A("Help", href="/help"),

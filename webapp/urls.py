@@ -5,6 +5,7 @@ from django.urls import include, path, re_path
 
 from webapp.accounts.views import SignIn, SignOut
 from webapp.api import problems
+from webapp.audit.views import audit_csv
 from webapp.ops.health import healthz, readyz
 from webapp.notifications.views import unsubscribe_page
 from webapp.ops.help import help_page
@@ -19,6 +20,7 @@ urlpatterns = [
     path("help", help_page, name="help"),
     path("help/<path:name>", help_page, name="help-page"),
     path("unsubscribe/<str:key>", unsubscribe_page, name="unsubscribe"),
+    path("audit.csv", audit_csv, name="audit-csv"),
     path("api/v1/", include("webapp.api.urls")),
     path("v1/traces", OtlpTraces.as_view()),
     path("v1/metrics", OtlpMetrics.as_view()),

@@ -8,7 +8,17 @@ from typing import Any
 from dash import Dash, Input, Output
 
 from frontend.components import states, upload_parts
-from frontend.pages import connections, inbox, job, overview, policy_lab, proposal, upload
+from frontend.pages import (
+    audit,
+    calibration,
+    connections,
+    inbox,
+    job,
+    overview,
+    policy_lab,
+    proposal,
+    upload,
+)
 from frontend.request import actor, person
 from webapp.analysis import selectors
 from webapp.reconfigurations import selectors as reconfigurations
@@ -29,6 +39,10 @@ def draw(route: dict[str, str]) -> Any:
         return overview.layout()
     if path.rstrip("/") == connections.ADDRESS:
         return connections.layout(route["tab"])
+    if path.rstrip("/") == audit.ADDRESS:
+        return audit.layout()
+    if path.rstrip("/") == calibration.ADDRESS:
+        return calibration.layout()
     if path.rstrip("/") == inbox.ADDRESS:
         return inbox.layout(route["tab"])
     if found := JOB.match(path):
