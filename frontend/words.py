@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from analytics.model.results import WindowStatus
 from webapp.wording import activity as activity
 from webapp.wording import age as age
@@ -12,6 +14,9 @@ from webapp.wording import percent as percent
 from webapp.wording import rate as rate
 from webapp.wording import seconds as seconds
 from webapp.wording import series as series
+
+MOST_CHANGES = 6
+"""More operators than these nobody reads in one sentence."""
 
 STATUS_WORDS = {
     WindowStatus.NO_CRITICAL_PATH: "no path through the window",
@@ -25,6 +30,17 @@ STATUS_WORDS = {
 def status(code: str) -> str:
     """Why a window has no result, in a few words."""
     return STATUS_WORDS.get(WindowStatus(code), code)
+
+
+def changes(found: Iterable[tuple[str, int | None, int]]) -> list[str]:
+    """``split 1 → 6`` for every operator; of many only the largest changes, and how many more there are."""
+    every = list(found)
+    shown = every
+    if len(every) > MOST_CHANGES:
+        shown = sorted(every, key=lambda item: -abs(item[2] - (item[1] or 0)))[: MOST_CHANGES - 1]
+    told = [f"{name} {'?' if now is None else now} → {then}" for name, now, then in shown]
+    more = len(every) - len(shown)
+    return [*told, f"{count(more, 'more operator')}"] if more else told
 
 
 POLICIES = {

@@ -63,7 +63,7 @@ def explain(seen: Observation, decision: Decision) -> tuple[str, ...]:
     branches = _branches(seen) if decision.policy == ds2.NAME else {}
     return tuple(
         f"{names[item.operator_id]}: {_sentence(decision.policy, item, methods.get(item.operator_id))}"
-        f"{branches.get(item.operator_id, '')}"
+        f"{branches.get(item.operator_id, '') if item.status is Status.OK else ''}"
         for item in decision.operators
     )
 

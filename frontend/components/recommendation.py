@@ -28,6 +28,9 @@ TITLES = {
 OLD_NS = 5 * 60 * 1_000_000_000
 """Evidence older than this says little about now."""
 
+MOST_LINES = 12
+"""Formulas and utilisations at first sight; the rest is folded or counted."""
+
 NUMBERS = (
     "Operator", "Parallelism", "Proposed", "Target input, /s", "True rate, /s", "… of an instance, /s",
     "Observed, /s", "Out per record in", "Need", "Useful, %", "Held back, %", "Reported",
@@ -62,8 +65,8 @@ class Card:
 
     @property
     def changes(self) -> list[str]:
-        """``split 1 → 6`` for every operator to be changed."""
-        return [f"{item['name']} {item['now']} → {item['proposed']}" for item in self.row.changes]
+        """``split 1 → 6`` for every operator to be changed; of many the largest changes."""
+        return words.changes((item["name"], item["now"], item["proposed"]) for item in self.row.changes)
 
     @property
     def age_ns(self) -> int:
@@ -130,7 +133,7 @@ def draw(card: Card) -> Any:
             className="card-head",
             children=[
                 html.H2(
-                    [html.Span(TITLES[card.move], className=f"move {card.move.value}"), " ", card.job_name]
+                    [html.Span(_title(card), className=f"move move-{card.move.value}"), " ", card.job_name]
                 ),
                 html.Span(_said(card), className="muted number"),
             ],
@@ -148,6 +151,10 @@ def draw(card: Card) -> Any:
             className="reasons",
         ),
     ]
+
+
+def _title(card: Card) -> str:
+    return "Cannot decide" if card.move is Move.KEEP and _undecided(card) else TITLES[card.move]
 
 
 def _said(card: Card) -> str:
@@ -175,7 +182,11 @@ def _why(card: Card) -> Any:
     decision = card.told.action.decision
     ids = [item.operator_id for item in decision.operators] if decision is not None else []
     both = sorted(zip(ids, card.told.sentences, strict=True), key=lambda pair: pair[0] not in changed)
-    parts = [html.Ul([html.Li(text) for _, text in both], className="plain formulas")]
+    first, more = both[:MOST_LINES], both[MOST_LINES:]
+    parts = [html.Ul([html.Li(text) for _, text in first], className="plain formulas")]
+    if more:
+        rest = html.Ul([html.Li(text) for _, text in more], className="plain formulas")
+        parts.append(html.Details([html.Summary(words.count(len(more), "more operator")), rest]))
     if not changed and not _undecided(card):
         parts.insert(0, html.P(_capital(card.told.action.why)))
     return parts
@@ -199,7 +210,12 @@ def _after(card: Card) -> Any:
         parts.append(
             f"{names[out.after.limiter]} still limits it to {words.percent(out.after.achieved_ratio)} of its target"
         )
-    parts += [f"{names[key]} {words.percent(share)} busy" for key, share in out.after.utilisation]
+    busy = list(out.after.utilisation)
+    if len(busy) > MOST_LINES:
+        busy = sorted(busy, key=lambda pair: -pair[1])[:MOST_LINES]
+    parts += [f"{names[key]} {words.percent(share)} busy" for key, share in busy]
+    if len(busy) < len(out.after.utilisation):
+        parts.append(f"{len(out.after.utilisation) - len(busy)} more, less busy")
     unknown = "" if out.after.complete else " · not all operators could be predicted"
     return " · ".join(parts) + unknown
 
@@ -230,11 +246,11 @@ def _asks(decision: Decision, names: dict[str, str]) -> str:
     if decision.undecided:
         reasons = sorted({item.reason.words for item in decision.undecided if item.reason is not None})
         return f"cannot decide: {reasons[0]}"
-    named = [
-        f"{names[item.operator_id]} {item.current} → {item.proposed}"
+    named = words.changes(
+        (names[item.operator_id], item.current, item.proposed)
         for item in decision.operators
         if item.proposed != item.current
-    ]
+    )
     return ", ".join(named) if named else f"no change{f', {decision.note}' if decision.note else ''}"
 
 

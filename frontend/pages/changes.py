@@ -170,7 +170,9 @@ def _nothing_open(job: Job) -> Any:
 def _propose_this(job: Job, recommended: Recommendation | None) -> list[Any]:
     if recommended is None or not recommended.changes:
         return []
-    asks = words.series([f"{one['name']} {one['now']} → {one['proposed']}" for one in recommended.changes])
+    asks = words.series(
+        words.changes((one["name"], one["now"], one["proposed"]) for one in recommended.changes)
+    )
     if not may(person(), job, Role.OPERATOR):
         needs = f"To propose it you need the role operator on {job.name}."
         return [

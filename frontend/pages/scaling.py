@@ -291,13 +291,17 @@ def _history(job: Job, view: View) -> Any:
                  else words.seconds(max(1.0, round((item.superseded_at - item.made_at).total_seconds(), 0)))),
             Cell(words.policy(item.policy)),
             Cell(recommendation.TITLES[Move(item.move)]),
-            Cell(", ".join(f"{one['name']} {one['now']} → {one['proposed']}" for one in item.changes) or "–"),
+            Cell(", ".join(words.changes(_pairs(item))) or "–"),
             Cell(item.why),
         ]
         for item in advice.history(job)[:HISTORY]
     ]  # fmt: skip
     columns = (f"Said at ({view.zone_label})", "Stood for", "Policy", "Move", "Changes", "Because")
     return facts.table("What was recommended before", columns, rows, wordy=range(len(columns)))
+
+
+def _pairs(row: Recommendation) -> list[tuple[str, int | None, int]]:
+    return [(one["name"], one["now"], one["proposed"]) for one in row.changes]
 
 
 def recompute(clicks: int | None, path: str, query: str) -> list[Any]:
@@ -309,8 +313,7 @@ def recompute(clicks: int | None, path: str, query: str) -> list[Any]:
     at = f"{View.parse(query or '').time(freshness.now_ns()):%H:%M:%S}"
     if found is not None:
         return [f"✕ Computed again at {at}: not the same. {found}.", "harm"]
-    changes = [f"{item['name']} {item['now']} → {item['proposed']}" for item in row.changes]
-    told = words.series(changes) or "no change"
+    told = words.series(words.changes(_pairs(row))) or "no change"
     return [
         f"✓ Computed again at {at} from the stored evidence: {told}. Equal to what is stored, bit for bit.",
         "good",

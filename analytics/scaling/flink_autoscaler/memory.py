@@ -82,7 +82,7 @@ def _gate(
     if short is not None:
         return f"the job is short of memory: {short}"
     period = next((text for text in options.excluded_periods if is_in(text, now_ns)), None)
-    return None if period is None else f"{period} UTC is an excluded period"
+    return None if period is None else f"nothing is scaled in the excluded period {period} (UTC)"
 
 
 def _short_of_memory(options: AutoscalerOptions, memory: MemoryUse) -> str | None:
