@@ -12,6 +12,7 @@ from frontend.components import alarm
 from frontend.components.proposals import deciding
 from frontend.pages import (
     audit,
+    bursts,
     calibration,
     changes,
     connections,
@@ -63,6 +64,7 @@ def make_app() -> Dash:
         questions,
         scaling,
         policy_lab,
+        bursts,
         upload,
         connections,
         proposal,

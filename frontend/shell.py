@@ -62,6 +62,7 @@ def _bar() -> Any:
                 children=[
                     html.A("Overview", href="/"),
                     alarm.nav_inbox(),
+                    html.A("Bursts", href="/bursts"),
                     html.A("Policy lab", href="/policy-lab"),
                     html.A("Calibration", href="/calibration"),
                     html.A("Audit", href="/audit"),

@@ -18,12 +18,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analytics.bursts.estimate import selectivity
+from analytics.model.bursts import SLOTS
 from analytics.model.diagnostics import Diagnostic, merge
 from analytics.model.rates import OperatorRates, RateWindow
 from analytics.model.topology import Operator, Topology
-
-SLOTS = "slots"
-"""The resource that a job's instances bring: a rescale changes it."""
 
 CPU = "cpu"
 SPLITS = 0.1
@@ -165,14 +163,15 @@ class _Job:
     def _flow(self, operator: Operator, offered: float) -> tuple[float, float]:
         """Records an operator handles, and sends on, for every one that is sent to it."""
         series = [
-            (came, taken, _sent(rates.get(operator.id)) or 0.0)
-            for came, rates in zip(self.came, self.rates, strict=True)
+            (arrived, taken, _sent(rates.get(operator.id)) or 0.0)
+            for arrived, rates in zip(self.came, self.rates, strict=True)
             if (taken := _sum(rates.get(operator.id), "observed_processing_per_s")) is not None
         ]
-        came, taken, sent = ([row[column] for row in series] for column in range(3))
-        gain, odd = selectivity(taken, sent, f"{self.job.name}: {operator.name}")
+        came = math.fsum(row[0] for row in series)
+        handled, sent = [row[1] for row in series], [row[2] for row in series]
+        gain, odd = selectivity(handled, sent, f"{self.job.name}: {operator.name}")
         self.found.extend(odd)
-        real = math.fsum(taken) / math.fsum(came) if math.fsum(came) else offered
+        real = math.fsum(handled) / came if came else offered
         factor = real / offered if offered and real < (1 - SPLITS) * offered else 1.0
         return factor, factor * gain
 

@@ -18,6 +18,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+SLOTS = "slots"
+"""The resource that instances bring to the node they run on: a rescale changes it."""
+
 
 @dataclass(frozen=True)
 class Component:
@@ -192,6 +195,65 @@ def with_cost(model: BurstModel, component_name: str, ratio: float) -> BurstMode
         return replace(component, cost={name: value * ratio for name, value in component.cost.items()})
 
     return replace(model, applications=tuple(_with_components(model, changed)))
+
+
+def with_application_cost(model: BurstModel, name: str, ratio: float) -> BurstModel:
+    """The same model with ``ratio`` times the cost per record of one application; its caps are that much lower.
+
+    Raises
+    ------
+    ValueError
+        If there is no such application, or the ratio is not above 0.
+    """
+    if not 0 < ratio < float("inf"):
+        raise ValueError(f"a cost cannot be multiplied by {ratio}")
+    application_index(model, name)
+    mine = {component.name for one, _, component in model.components() if one.name == name}
+
+    def changed(component: Component) -> Component:
+        if component.name not in mine:
+            return component
+        cost = {resource: value * ratio for resource, value in component.cost.items()}
+        return replace(component, cost=cost, cap=None if component.cap is None else component.cap / ratio)
+
+    return replace(model, applications=tuple(_with_components(model, changed)))
+
+
+def with_parallelism(model: BurstModel, name: str, factors: Mapping[str, float]) -> BurstModel:
+    """The same model with other numbers of instances: ``factors`` times as many, by stage of one application.
+
+    Instances bring their caps, and the resource ``slots`` (`SLOTS`) of the nodes they run on. A stage with neither
+    can take what its nodes can, however many instances it has.
+
+    Raises
+    ------
+    ValueError
+        If there is no such application, or a factor is not above 0.
+    """
+    if any(not 0 < factor < float("inf") for factor in factors.values()):
+        raise ValueError("instances can only be multiplied by a number above 0")
+    application_index(model, name)
+    factor_of = {
+        component.name: factors.get(stage.name, 1.0)
+        for one, stage, component in model.components()
+        if one.name == name
+    }
+    slots: dict[str, float] = {}
+    for _, _, component in model.components():
+        if SLOTS in component.cost:
+            slots[component.node] = slots.get(component.node, 1.0) * factor_of.get(component.name, 1.0)
+
+    def changed(component: Component) -> Component:
+        factor = factor_of.get(component.name, 1.0)
+        return component if component.cap is None else replace(component, cap=component.cap * factor)
+
+    nodes = tuple(
+        replace(node, capacity={**node.capacity, SLOTS: node.capacity[SLOTS] * slots.get(node.name, 1.0)})
+        if SLOTS in node.capacity
+        else node
+        for node in model.nodes
+    )
+    return BurstModel(nodes, tuple(_with_components(model, changed)))
 
 
 def _with_components(model: BurstModel, change: Callable[[Component], Component]) -> Iterator[Application]:

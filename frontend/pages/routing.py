@@ -10,6 +10,7 @@ from dash import Dash, Input, Output
 from frontend.components import states, upload_parts
 from frontend.pages import (
     audit,
+    bursts,
     calibration,
     connections,
     inbox,
@@ -54,6 +55,8 @@ def draw(route: dict[str, str]) -> Any:
         if reconfigurations.proposal(person(), int(found[1])) is not None:
             return proposal.layout(int(found[1]))
         return states.not_found(f"There is no proposal {found[1]}, or you may not see it.")
+    if path.startswith(bursts.ADDRESS):
+        return bursts.page(path)
     if path.rstrip("/") == "/policy-lab":
         return policy_lab.layout()
     if path.rstrip("/") == "/upload":

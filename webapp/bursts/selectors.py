@@ -87,6 +87,15 @@ def standing(cluster: Cluster) -> Standing:
     )
 
 
+def stamp(cluster: Cluster) -> str:
+    """Changes whenever the cluster has other answers or another model."""
+    survey = Survey.objects.filter(cluster=cluster).values_list("computed_at", "error").first()
+    model = (
+        cluster.versions.filter(superseded_at=None).values_list("pk", "index_points", "diagnostics").first()
+    )
+    return f"{survey} {model}"
+
+
 def model_of(version: ModelVersion) -> BurstModel:
     """The model of a version; the same document is read once.
 

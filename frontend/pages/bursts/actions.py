@@ -1,0 +1,158 @@
+"""What can be done with a cluster: rates, bounds, another model, and proposing the routing."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from dash import Dash, Input, Output, State, dcc, html
+from django.core.exceptions import PermissionDenied, ValidationError
+
+from frontend.pages.bursts.listing import document_of
+from frontend.pages.connections import parts
+from frontend.request import actor
+from webapp.accounts.models import User
+from webapp.bursts import deriving, selectors, services
+from webapp.bursts.models import Cluster
+
+FIELDS = {"rates": "Rates", "model": "Model", "setup": "Jobs", "burst_ratio": "Burst", "alert_ratio": "Alert"}
+
+
+def forms(cluster: Cluster) -> list[Any]:
+    """For those who may change the cluster."""
+    standing = selectors.standing(cluster)
+    known = standing.answers
+    rates = dict(cluster.rates)
+    if not rates and standing.model is not None and known is None:
+        rates = dict.fromkeys(standing.model.applications, 0.0)
+    lines = "\n".join(f"{name} = {rate:g}" for name, rate in rates.items())
+    return [
+        html.Details(
+            className="card fold",
+            id="burst-forms",
+            open=known is None,
+            children=[
+                html.Summary("Change this cluster"),
+                html.Div([_rates(lines), _bounds(cluster), _model(cluster)], className="setup"),
+                html.Div(id="burst-done", role="status"),
+            ],
+        )
+    ]
+
+
+def _rates(lines: str) -> Any:
+    hint = "One a line: application = rate, in the model's unit; no rate: as measured."
+    area = dcc.Textarea(id="burst-rates", value=lines, rows=5, className="code-field")
+    return html.Div(
+        [
+            parts.field("Input rates", "burst-rates", area, hint),
+            html.Button("Save the rates", id="burst-rates-save", className="primary"),
+        ]
+    )
+
+
+def _bounds(cluster: Cluster) -> Any:
+    def number(name: str, value: float) -> Any:
+        return dcc.Input(id=name, type="number", min=0, max=10_000, value=round(value * 100, 6))
+
+    return html.Div(
+        [
+            parts.field(
+                "Configured burst, %", "burst-ratio", number("burst-ratio", cluster.burst_ratio),
+                "All inputs must be able to grow by this; a scale-down that leaves less is refused.",
+            ),
+            parts.field("Alert below, %", "burst-alert", number("burst-alert", cluster.alert_ratio)),
+            html.Button("Save the bounds", id="burst-bounds-save", className="primary"),
+        ]
+    )  # fmt: skip
+
+
+def _model(cluster: Cluster) -> Any:
+    derived = cluster.setup is not None
+    document = html.Div(
+        parts.field(
+            "Model", "burst-model", dcc.Textarea(id="burst-model", rows=5, className="code-field"),
+            "The burst model as JSON; it becomes the next version.",
+        ),
+        hidden=derived,
+    )  # fmt: skip
+    said = "Derive the model again" if derived else "Upload the model"
+    why = html.P(
+        f"Derived from {json.dumps((cluster.setup or {}).get('jobs', []))}.",
+        className="muted",
+        hidden=not derived,
+    )
+    return html.Div([document, why, html.Button(said, id="burst-model-save", className="primary")])
+
+
+def _cluster(path: str) -> tuple[User, Cluster]:
+    person = actor()
+    digits = (path or "").strip("/").split("/")[1:2]
+    found = selectors.cluster(person, int(digits[0])) if digits and digits[0].isdigit() else None
+    if found is None or not isinstance(person, User):
+        raise PermissionDenied("there is no such cluster")
+    return person, found
+
+
+def save_rates(_clicks: int, text: str, path: str) -> Any:
+    """Give the rates that the form says, and take back those that are gone from it."""
+    return _tried(lambda person, cluster: _rates_saved(person, cluster, str(text or "")), path)
+
+
+def _rates_saved(person: User, cluster: Cluster, text: str) -> str:
+    wanted: dict[str, float | None] = dict.fromkeys(cluster.rates)
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, is_rate, number = line.rpartition("=")
+        try:
+            wanted[name.strip()] = float(number.replace(",", ""))
+        except ValueError as error:
+            raise ValidationError({"rates": f"{line}: no number after ="}) from error
+        if not is_rate:
+            raise ValidationError({"rates": f"{line}: expected application = rate"})
+    services.set_rates(person, cluster, wanted, time.time_ns())
+    return "Saved. A worker answers for the new rates within a quarter of a minute."
+
+
+def save_bounds(_clicks: int, burst: float | None, alert: float | None, path: str) -> Any:
+    """Set the configured burst and the alert."""
+
+    def act(person: User, cluster: Cluster) -> str:
+        services.set_bounds(person, cluster, (burst or 0.0) / 100, (alert or 0.0) / 100)
+        return "Saved."
+
+    return _tried(act, path)
+
+
+def save_model(_clicks: int, text: str, path: str) -> Any:
+    """Another version of the model: uploaded, or derived again."""
+
+    def act(person: User, cluster: Cluster) -> str:
+        if cluster.setup is not None:
+            row = deriving.refresh_derived(person, cluster)
+        else:
+            row = services.upload_model(person, cluster, document_of(text))
+        return f"Model {row.number} is current now. Answers follow within a quarter of a minute."
+
+    return _tried(act, path)
+
+
+def _tried(act: Any, path: str) -> Any:
+    try:
+        return html.P(act(*_cluster(path)))
+    except ValidationError as error:
+        return parts.mistakes(error, FIELDS)
+    except PermissionDenied as error:
+        return html.P(str(error), className="error")
+
+
+def register(app: Dash) -> None:
+    """Callbacks of the forms."""
+    where = State("url", "pathname")
+    said = Output("burst-done", "children", allow_duplicate=True)
+    for button, states, act in (
+        ("burst-rates-save", [State("burst-rates", "value")], save_rates),
+        ("burst-bounds-save", [State("burst-ratio", "value"), State("burst-alert", "value")], save_bounds),
+        ("burst-model-save", [State("burst-model", "value")], save_model),
+    ):
+        app.callback(said, Input(button, "n_clicks"), *states, where, prevent_initial_call=True)(act)

@@ -1,0 +1,215 @@
+"""All clusters, and the form that makes one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from dash import Dash, Input, Output, State, dcc, html, no_update, set_props
+from django.core.exceptions import PermissionDenied, ValidationError
+
+from frontend import freshness, words
+from frontend.components import states
+from frontend.components.facts import Cell, Changes, choice, table
+from frontend.pages.bursts import said
+from frontend.pages.connections import parts
+from frontend.request import actor
+from frontend.state import View, parameter
+from webapp.accounts.models import User
+from webapp.bursts import deriving, selectors, services
+from webapp.bursts.selectors import Standing
+from webapp.jobs.policies import visible_jobs
+
+COLUMNS = (
+    "Cluster", "State", "All can grow by", "… without the worst node", "What stops it", "Configured burst",
+    "Applications", "As of",
+)  # fmt: skip
+HINTS = {
+    "model": "The burst model as JSON: nodes with capacities, applications with stages and components.",
+    "jobs": "One job a line. If they share machines, also one a line: its name = its cores.",
+}
+EXAMPLE = {
+    "nodes": {"A": {"cpu": 4}, "B": {"cpu": 4}},
+    "applications": {
+        name: {
+            "stages": [
+                {
+                    "name": "count",
+                    "selectivity": 1,
+                    "components": [
+                        {"name": f"{name}-{node}", "node": node, "cost": {"cpu": cost}} for node in ("A", "B")
+                    ],
+                }
+            ]
+        }
+        for name, cost in (("clicks", 0.002), ("orders", 0.005))
+    },
+}
+
+
+def layout() -> Any:
+    """The page before its values come."""
+    return html.Div(
+        className="asked bursts",
+        children=[
+            html.Div(html.H1("Bursts"), className="page-head"),
+            html.P("Reading …", id="clusters-sentence", className="sentence", role="status"),
+            html.Div(states.skeleton(160), id="clusters-list"),
+            dcc.Store(id="clusters-drawn"),
+            html.Details(
+                className="card fold",
+                id="cluster-form",
+                children=[
+                    html.Summary("Add a cluster"),
+                    html.Div(id="cluster-kinds"),
+                    parts.field("Name", "cluster-name", dcc.Input(id="cluster-name", maxLength=services.MOST_NAME)),
+                    parts.field(
+                        html.Span("Model", id="cluster-label"), "cluster-text",
+                        dcc.Textarea(id="cluster-text", rows=10, className="code-field"),
+                    ),
+                    html.P("", id="cluster-hint", className="hint muted"),
+                    html.Button("Add the cluster", id="cluster-add", className="primary"),
+                    html.Div(id="cluster-said", role="alert"),
+                ],
+            ),
+        ],
+    )  # fmt: skip
+
+
+def refresh(query: str, _tick: int, drawn: str | None) -> list[Any]:
+    """The list, and the words about it."""
+    view = View.parse(query or "")
+    found = selectors.standings(actor())
+    freshness.stamp()
+    return [sentence(found), *parts.changed("clusters", drawn, _listed(found, view))]
+
+
+def sentence(found: Sequence[Standing]) -> str:
+    """How all of them stand, in one line."""
+    if not found:
+        return "No cluster is known yet: Weir needs to know which applications share which nodes."
+    low = [item for item in found if item.alert is not None]
+    if low:
+        names = words.series([item.cluster.name for item in low[:3]])
+        more = f" and {len(low) - 3} more" if len(low) > 3 else ""
+        return f"Too little headroom in {names}{more}: {len(low)} of {words.count(len(found), 'cluster')}."
+    unknown = sum(item.answers is None for item in found)
+    rest = f"; nothing is known yet of {unknown}" if unknown else ""
+    return f"All of {words.count(len(found), 'cluster')} have the headroom they need{rest}."
+
+
+def _listed(found: Sequence[Standing], view: View) -> Any:
+    if not found:
+        return states.empty(
+            "No cluster yet",
+            "A cluster is nodes and the applications that share them. From it follows how much all inputs can grow"
+            " before something drops, for which pairs of applications, and what stops them.",
+            "Add one below: upload its model, or name jobs that Weir measures.",
+        )
+    rows = [_row(item, view) for item in found]
+    return html.Div(table("Clusters", COLUMNS, rows, (0, 1, 4, 7)), className="card")
+
+
+def _row(item: Standing, view: View) -> list[Cell]:
+    answers, survey = item.answers, item.survey
+    kind, word = said.state(item)
+    link = html.A(item.cluster.name, href=f"/bursts/{item.cluster.pk}")
+    least = min((loss.proportional for loss in answers.losses), default=None) if answers else None
+    as_of = view.time(survey.at_ns) if survey and survey.at_ns else None
+    return [
+        Cell(link, item.cluster.name),
+        Cell(html.Span(word, className=f"state-word {kind}")),
+        Cell(said.growth(answers.ratio) if answers else "–", answers.ratio if answers else None, strong=True),
+        Cell(said.growth(least - 1) if least is not None else "–", None if least is None else least - 1),
+        Cell(said.stops(answers.headroom.binding) if answers else (survey.error if survey else "–")),
+        Cell(said.growth(item.cluster.burst_ratio), item.cluster.burst_ratio),
+        Cell(len(item.model.applications) if item.model else "–"),
+        Cell(f"{as_of:%Y-%m-%d %H:%M:%S}" if as_of else "–"),
+    ]
+
+
+def kinds(query: str) -> list[Any]:
+    """The form for the kind in the address."""
+    kind = "jobs" if parameter(query or "", "kind") == "jobs" else "model"
+    options: list[tuple[str, Changes, bool]] = [
+        ("Upload its model", {"kind": None}, kind == "model"),
+        ("Derive it from jobs", {"kind": "jobs"}, kind == "jobs"),
+    ]
+    if kind == "model":
+        return [choice("How", options), "Model", HINTS[kind], json.dumps(EXAMPLE, indent=1)]
+    names = list(visible_jobs(actor()).order_by("-last_received_at").values_list("name", flat=True)[:3])
+    known = f" Jobs Weir knows: {', '.join(names)}." if names else ""
+    return [choice("How", options), "Jobs", HINTS[kind] + known, "ad-events\nnode-1 = 8"]
+
+
+def add(_clicks: int, name: str, text: str, query: str) -> Any:
+    """Make the cluster that the form describes, and go to it."""
+    person = actor()
+    try:
+        if not isinstance(person, User):
+            raise PermissionDenied("sign in to add clusters")
+        if parameter(query or "", "kind") == "jobs":
+            made = deriving.create_derived(person, str(name or ""), setup_of(str(text or "")))
+        else:
+            made = services.create_cluster(person, str(name or ""), document_of(text))
+    except ValidationError as error:
+        return parts.mistakes(error, {"name": "Name", "model": "Model", "setup": "Jobs"})
+    except PermissionDenied as error:
+        return html.P(str(error), className="error")
+    set_props("url", {"pathname": f"/bursts/{made.pk}"})
+    return no_update
+
+
+def document_of(text: Any) -> Any:
+    """What a field of JSON says.
+
+    Raises
+    ------
+    ValidationError
+        If it is no JSON.
+    """
+    try:
+        return orjson.loads(str(text or ""))
+    except orjson.JSONDecodeError as error:
+        raise ValidationError({"model": f"no JSON: {error}"}) from error
+
+
+def setup_of(text: str) -> dict[str, Any]:
+    """Jobs, and nodes with their cores, a line each.
+
+    Raises
+    ------
+    ValidationError
+        If the cores of a node are no number.
+    """
+    jobs, nodes = [], {}
+    for line in filter(None, map(str.strip, text.splitlines())):
+        name, is_node, cores = line.rpartition("=")
+        if not is_node:
+            jobs.append(line)
+            continue
+        try:
+            nodes[name.strip()] = {"cpu": float(cores)}
+        except ValueError as error:
+            raise ValidationError({"setup": f"{line}: the cores are no number"}) from error
+    return {"jobs": jobs, "nodes": nodes}
+
+
+def register(app: Dash) -> None:
+    """Callbacks of the page."""
+    app.callback(
+        Output("clusters-sentence", "children"), Output("clusters-list", "children"),
+        Output("clusters-drawn", "data"), Input("url", "search"), Input("tick", "n_intervals"),
+        State("clusters-drawn", "data"),
+    )(refresh)  # fmt: skip
+    app.callback(
+        Output("cluster-kinds", "children"), Output("cluster-label", "children"),
+        Output("cluster-hint", "children"), Output("cluster-text", "placeholder"), Input("url", "search"),
+    )(kinds)  # fmt: skip
+    app.callback(
+        Output("cluster-said", "children"), Input("cluster-add", "n_clicks"), State("cluster-name", "value"),
+        State("cluster-text", "value"), State("url", "search"),
+        running=[(Output("cluster-add", "disabled"), True, False)], prevent_initial_call=True,
+    )(add)  # fmt: skip

@@ -1,0 +1,129 @@
+"""Bursts in a browser: making a cluster, its three answers, the map that follows sliders, and what it rests on."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support import clusters
+from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.burst_models import worked_example
+from webapp.accounts.models import User
+from webapp.bursts import services
+from webapp.bursts.models import Cluster
+
+pytestmark = pytest.mark.browser
+
+
+def boss() -> User:
+    return User.objects.filter(is_superuser=True).first() or User.objects.create_superuser("boss")
+
+
+def with_history(rate: float = 0.05) -> Cluster:
+    """The worked example after some steps up to its rates."""
+    now_ns = time.time_ns()
+    cluster = clusters.cluster(
+        boss(), "prod", worked_example(), {"app1": 0.02, "app2": 0.02}, now_ns - 60 * 10**9
+    )
+    for step in range(1, 4):
+        clusters.survey_here()
+        part = 0.02 + (rate - 0.02) * step / 3
+        services.set_rates(boss(), cluster, {"app1": part, "app2": part}, now_ns - (40 - 10 * step) * 10**9)
+    clusters.survey_here()
+    return cluster
+
+
+def open_cluster(visitor: Visitor, cluster: Cluster, query: str = "") -> Page:
+    page = visitor.go(f"/bursts/{cluster.pk}{query}")
+    expect(page.locator("#burst-sentence")).not_to_have_text("Reading …")
+    return page
+
+
+def slide(page: Page, name: str, value: int) -> None:
+    """Move a slider, as a person with a mouse does in one go."""
+    page.locator(f'[data-slider="{name}"] input').evaluate(
+        "(input, value) => { input.value = value; input.dispatchEvent(new Event('input', {bubbles: true})); }",
+        str(value),
+    )
+
+
+def corners(page: Page) -> list[list[float]]:
+    """The corners of the drawn region."""
+    return page.locator("#chart-burst-map .js-plotly-plot").evaluate(
+        "chart => chart.data[0].x.map((x, k) => [x, chart.data[0].y[k]])"
+    )
+
+
+def test_somebody_uploads_a_model_and_rates_and_reads_the_three_answers(alice: Visitor) -> None:
+    page = alice.go("/bursts")
+    expect(page.locator("#clusters-list")).to_contain_text("No cluster yet")
+    page.click("#cluster-form summary")
+    page.fill("#cluster-name", "prod")
+    page.fill("#cluster-text", '{"nodes": {"A": {"cpu": "four"}}, "applications": {}}')
+    page.click("#cluster-add")
+    expect(page.locator("#cluster-said")).to_contain_text("nodes.A.cpu: must be a number of at least 0")
+    page.fill("#cluster-text", json.dumps(worked_example()))
+    page.click("#cluster-add")
+    expect(page.locator("h1")).to_have_text("prod")
+    clusters.survey_here()
+    expect(page.locator("#burst-message")).to_contain_text("the input rate of app1 is not known")
+    page.fill("#burst-rates", "app1 = 0.05\napp2 = 0.05")
+    page.click("#burst-rates-save")
+    expect(page.locator("#burst-done")).to_contain_text("Saved")
+    clusters.survey_here()
+    expect(page.locator("#burst-sentence")).to_have_text(
+        re.compile(
+            r"All inputs of prod can grow by 220 % at once before something drops\. Half more than the peak in the"
+            r" last 15 min ✓ fits \(up to 3\.2 × the peak does\)\. First to stop it: cpu of [AB] and cpu of [AB]\."
+        )
+    )
+    page.goto(alice.address + "/bursts")
+    row = page.locator("#clusters-list tbody tr")
+    expect(row).to_contain_text("prod")
+    expect(row).to_contain_text("+220 %")
+    assert accessibility_faults(page) == []
+
+
+def test_a_slider_moves_the_map_and_the_number_and_the_address_keeps_it(alice: Visitor) -> None:
+    cluster = with_history()
+    page = open_cluster(alice, cluster)
+    expect(page.locator("#list-burst-map tbody tr")).to_have_count(3)
+    assert sorted(map(tuple, corners(page))) == pytest.approx(
+        sorted([(0, 0), (0.25, 0), (0.25, 0.1), (0.1, 0.2), (0, 0.2), (0, 0)]), abs=1e-6
+    )
+    page.locator('select[data-param="node"]').select_option("dest1")
+    slide(page, "cap", 50)
+    expect(page.locator("#burst-sentence")).to_contain_text("With dest1 with 50 % of its capacity")
+    expect(page.locator("#burst-sentence")).to_contain_text("can grow by 150 % at once")
+    expect(page.locator("#burst-basis")).to_contain_text(re.compile(r"solved in \d+ ms"))
+    page.wait_for_function(
+        "Math.max(...document.querySelector('#chart-burst-map .js-plotly-plot').data[0].x) < 0.126"
+    )
+    address = page.url
+    slide(page, "rate", 300)
+    expect(page.locator("#burst-sentence")).to_contain_text("must be shed")
+    page.goto(address)
+    expect(page.locator("#burst-sentence")).to_contain_text("can grow by 150 % at once")
+    assert page.locator('[data-slider="cap"] input').input_value() == "50"
+    page.get_by_role("button", name="As it is").click()
+    expect(page.locator("#burst-sentence")).to_contain_text("All inputs of prod can grow by 220 %")
+    assert page.locator('[data-slider="cap"] input').input_value() == "100"
+    page.locator('select[data-param="lose"]').select_option("A")
+    expect(page.locator("#burst-sentence")).to_contain_text("With without A")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
+def test_the_page_is_accessible_and_fits(alice: Visitor, theme: str, screen: dict[str, int]) -> None:
+    cluster = with_history(0.14)
+    alice.page.set_viewport_size(screen)
+    page = open_cluster(alice, cluster, f"?theme={theme}")
+    expect(page.locator("#list-burst-losses tbody tr")).to_have_count(4)
+    expect(page.locator("#list-burst-maps .small-button")).to_have_count(1)
+    expect(page.locator("#list-burst-plan tbody tr")).to_have_count(4)
+    assert accessibility_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
