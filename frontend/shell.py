@@ -176,6 +176,7 @@ def _person() -> Any:
                 className="popover-body narrow",
                 children=[
                     html.P(["Signed in as ", html.Strong(name)]),
+                    html.A("My notifications", href="/notifications"),
                     html.Form(
                         action="/sign-out",
                         method="POST",

@@ -7,7 +7,7 @@
   let sent = 0;
 
   function send(button) {
-    const part = weir.query().get("tab") || "sources";
+    const part = button.dataset.part || weir.query().get("tab") || "sources";
     const data = Object.assign(JSON.parse(button.dataset.do), { sent: ++sent });
     window.dash_clientside.set_props(part + "-do", { data: data });
   }

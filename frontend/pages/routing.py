@@ -15,6 +15,7 @@ from frontend.pages import (
     connections,
     inbox,
     job,
+    notifications,
     overview,
     policy_lab,
     proposal,
@@ -44,6 +45,8 @@ def draw(route: dict[str, str]) -> Any:
         return audit.layout()
     if path.rstrip("/") == calibration.ADDRESS:
         return calibration.layout()
+    if path.rstrip("/") == notifications.ADDRESS:
+        return notifications.layout(route["tab"])
     if path.rstrip("/") == inbox.ADDRESS:
         return inbox.layout(route["tab"])
     if found := JOB.match(path):

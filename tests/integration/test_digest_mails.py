@@ -17,15 +17,17 @@ from django.test import Client
 from django.utils import timezone
 from PIL import Image
 
+from analytics.model.activity import ActivityType
 from tests.support.changes import make_job, proposal
 from tests.support.digests import HOUR, due, eventful, follower, judged, limiter_moved, stands
 from tests.support.mail_server import Inbox, mail_server
 from webapp.accounts.models import User
+from webapp.bursts.models import Cluster, HeadroomAlert
 from webapp.jobs.models import Job, Membership, Role
-from webapp.notifications import selectors
+from webapp.notifications import retention, selectors
 from webapp.notifications.composing import compose, envelope_of
 from webapp.notifications.content import Composer
-from webapp.notifications.models import Delivery, DeliveryState, Subscription
+from webapp.notifications.models import Delivery, DeliveryState, HourlyLimiter, Subscription
 from webapp.notifications.render import message_of
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Proposal
@@ -158,10 +160,7 @@ def test_a_quiet_day_sends_nothing_unless_that_is_wanted(inbox: Inbox, now: date
     job = make_job()
     stands(job, now)
     limiter_moved(job, now)  # nothing moved: the same limiter the day before
-    from webapp.notifications.models import HourlyLimiter
-
-    HourlyLimiter.objects.update(activity=1, operator="count", cp=0.6)
-    HourlyLimiter.objects.update(activity=_activity(job))
+    HourlyLimiter.objects.update(activity=ActivityType.PROCESSING, operator="count", cp=0.6)
     quiet = due(follower(job, "bob"), job, now)
     always = due(follower(job, "eve"), job, now, only_if_something=False)
     send_digests()
@@ -170,10 +169,6 @@ def test_a_quiet_day_sends_nothing_unless_that_is_wanted(inbox: Inbox, now: date
     text, _, pictures = parts(inbox.mails[0].content)
     assert "Nothing happened: no decision waits, no limiter moved, every job reports." in text
     assert pictures == {}
-
-
-def _activity(job: Job) -> int:
-    return int(job.standing.activity or 0)
 
 
 def test_decisions_come_in_the_order_of_what_waiting_costs(inbox: Inbox, now: datetime) -> None:
@@ -222,6 +217,51 @@ def test_a_job_that_fell_silent_is_told_once_and_not_forever(inbox: Inbox, now: 
     later = now + timedelta(days=1)
     composed, _ = compose(row, now, later, Composer())
     assert composed.sections == ()
+
+
+def test_headroom_that_is_low_or_was_is_told_to_those_who_see_the_cluster(
+    inbox: Inbox, now: datetime
+) -> None:
+    job = make_job()
+    low = Cluster.objects.create(name="low", group=job.group)
+    over = Cluster.objects.create(name="over", group=job.group)
+    Cluster.objects.create(name="fine", group=job.group)
+    at = int(now.timestamp() * 1e9)
+    hour = 3_600 * 10**9
+    for cluster, closed in ((low, None), (over, at - hour)):
+        HeadroomAlert.objects.create(
+            cluster=cluster, threshold_ratio=0.1, opened_ns=at - 3 * hour, opened_ratio=0.09, least_ratio=0.04,
+            limit="cpu of node A", closed_ns=closed,
+        )  # fmt: skip
+    due(follower(job), job, now)
+    due(follower(make_job(), "eve"), None, now)
+    send_digests()
+    [mail] = inbox.mails
+    text, page, _ = parts(mail.content)
+    assert "headroom is, was or soon will be low in 2 clusters" in text.lower()
+    assert "Headroom is below 10 % since " in text
+    assert "the least was 4 %." in text
+    assert "What stopped growth: cpu of node A." in text
+    links = list(dict.fromkeys(link for link in page.links if "/bursts/" in link))
+    assert links == [f"https://weir.example/bursts/{cluster.pk}" for cluster in (low, over)]
+
+
+def test_old_mails_and_old_hours_are_forgotten_and_the_history_stays_for_a_while(
+    inbox: Inbox, now: datetime
+) -> None:
+    job, _ = eventful(now)
+    due(follower(job), job, now)
+    send_digests()
+    assert retention.forget(now - timedelta(days=1), now - timedelta(days=90)) == {
+        "hourly limiters": 0, "old mails": 0, "old notices of mails": 0,
+    }  # fmt: skip
+    Delivery.objects.update(period_to=now - timedelta(days=20))
+    HourlyLimiter.objects.update(hour=now - timedelta(days=20))
+    HourlyLimiter.objects.filter(pk__gt=HourlyLimiter.objects.order_by("pk")[0].pk).delete()
+    gone = retention.forget(now - timedelta(days=14), now - timedelta(days=90))
+    assert gone == {"hourly limiters": 1, "old mails": 1, "old notices of mails": 0}
+    assert Delivery.objects.get().message is None
+    assert retention.forget(now, now - timedelta(days=10))["old notices of mails"] == 1
 
 
 def test_the_same_delivery_has_the_same_bytes_whoever_makes_it(now: datetime) -> None:

@@ -10,10 +10,11 @@ from zoneinfo import ZoneInfo
 from django.db.models import QuerySet
 
 from webapp.accounts.models import User
+from webapp.bursts.models import Cluster
 from webapp.jobs.models import Job, JobGroup, Membership
 from webapp.notifications import changes, limiters
 from webapp.notifications.digest import Digest, Item, Section
-from webapp.notifications.headroom import low_headroom
+from webapp.notifications.headroom import followed_clusters, low_headroom
 from webapp.notifications.models import Subscription
 from webapp.notifications.policies import followed_jobs
 from webapp.notifications.silence import silent
@@ -54,7 +55,8 @@ class Composer:
     ) -> Common:
         key = (*self._sight(row.person, row.group), since, until, row.zone)
         if key not in self._kept:
-            self._kept[key] = _worked_out(jobs, since, until, zone)
+            clusters = followed_clusters(row.person, row.group)
+            self._kept[key] = _worked_out(jobs, clusters, since, until, zone)
         return self._kept[key]
 
     def _sight(self, person: User, group: JobGroup | None) -> tuple[Hashable, ...]:
@@ -68,15 +70,18 @@ class Composer:
         return (mine, None) if group is None else (group.pk in mine, group.pk)
 
 
-def _worked_out(jobs: QuerySet[Job], since: datetime, until: datetime, zone: ZoneInfo) -> Common:
+def _worked_out(
+    jobs: QuerySet[Job], clusters: QuerySet[Cluster], since: datetime, until: datetime, zone: ZoneInfo
+) -> Common:
     found = []
     if outcomes := changes.outcomes(jobs, since, until):
         what = count(len(outcomes), "change")
         found.append(_section("What came of changes", f"{what} came to something", outcomes))
     if moved := limiters.moved(jobs, since, until, zone):
         found.append(_section("Limiters that moved", f"{count(len(moved), 'limiter')} moved", moved))
-    if tight := low_headroom(jobs, since, until):
-        found.append(_section("Headroom", f"headroom is low in {count(len(tight), 'cluster')}", tight))
+    if tight := low_headroom(clusters, since, until, zone):
+        told = f"headroom is, was or soon will be low in {count(len(tight), 'cluster')}"
+        found.append(_section("Headroom", told, tight, path="/bursts"))
     quiet = silent(jobs, since, until, zone)
     if quiet.items:
         verb = "reports" if len(quiet.items) == 1 else "report"

@@ -1,0 +1,127 @@
+"""The Notifications page: a person subscribes, sees the next digest as it will be sent, and finds it afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
+from tests.support.digests import eventful
+from webapp.accounts.models import User
+from webapp.jobs.models import Membership, Role
+from webapp.notifications.models import Delivery, Subscription
+from workers.tasks.notify import send_digests
+
+pytestmark = pytest.mark.browser
+Visit = Callable[..., Visitor]
+SHOTS = os.environ.get("WEIR_SHOTS", "")
+
+
+def check(page: Page, width: int, name: str) -> None:
+    page.wait_for_timeout(400)
+    if SHOTS:
+        page.screenshot(path=f"{SHOTS}/{name}-{width}.png", full_page=True)
+    assert accessibility_faults(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_person_subscribes_previews_gets_and_finds_a_digest(alice: Visitor, settings: object) -> None:
+    settings.WEIR_SMTP_URL = ""  # type: ignore[attr-defined]
+    job, waits = eventful(timezone.now())
+    person = User.objects.get(username="alice")
+    Membership.objects.create(user=person, group=job.group, role=Role.APPROVER)
+    page = alice.page
+    page.click("#person summary")
+    page.get_by_role("link", name="My notifications").click()
+    expect(page.locator("#notify-said")).to_have_text("You get no digest.")
+    expect(page.locator("#notify-list")).to_contain_text("No digest yet")
+
+    page.get_by_label("Time zone").fill("Europe/Nowhere")
+    page.get_by_role("button", name="Subscribe").click()
+    expect(page.locator("#notify-wrong")).to_contain_text("there is no time zone Europe/Nowhere")
+    page.get_by_label("Time zone").fill("Europe/Berlin")
+    page.click("#notify-group")
+    page.get_by_role("option", name=job.group.name).click()
+    page.click("#notify-hour")
+    page.get_by_role("option", name="06:00").click()
+    page.get_by_role("button", name="Subscribe").click()
+    row = page.locator(".source")
+    expect(row).to_contain_text(f"Daily digest of {job.group.name}")
+    expect(row).to_contain_text("every day at 06:00 Europe/Berlin, only if something happened")
+    subscription = Subscription.objects.get()
+    assert (subscription.person, subscription.hour, subscription.group) == (person, 6, job.group)
+    page.get_by_label("Your mail address").fill("not an address")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#notify-address-wrong")).to_contain_text("valid email address")
+    page.get_by_label("Your mail address").fill("alice@example.org")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#notify-done")).to_contain_text("go to this address")
+    check(page, DESKTOP["width"], "digests")
+
+    row.get_by_role("button", name="Preview").click()
+    expect(page.locator("#mail-said")).to_contain_text("would be this mail")
+    expect(page.locator(".mail-heads")).to_contain_text("alice@example.org")
+    frame = page.frame_locator(".mail-frame")
+    expect(frame.get_by_role("heading", level=1)).to_contain_text("1 decision waits for you")
+    link = frame.get_by_role("link", name=f"Rescale {job.name}").first
+    assert (link.get_attribute("href") or "").endswith(f"/proposals/{waits.pk}")
+    loaded = frame.locator("img.chart").first.evaluate("one => one.naturalWidth")
+    assert loaded == 1056
+    check(page, DESKTOP["width"], "preview")
+    preview = page.locator(".mail-frame").get_attribute("srcdoc")
+
+    Subscription.objects.update(next_due_at=timezone.now())
+    send_digests()
+    assert Delivery.objects.get().state == "sent"
+    page.click("#tab-outbox")
+    expect(page.locator("#mail-said")).to_have_text(
+        "No mail server is set: mails stay here. 1 mail in the outbox."
+    )
+    page.get_by_role("button", name="Show the daily digest").click()
+    expect(frame.get_by_role("heading", level=1)).to_contain_text("1 decision waits for you")
+    sent = page.locator(".mail-frame").get_attribute("srcdoc")
+    assert preview is not None
+    assert sent is not None
+    assert body_of(sent) == body_of(preview), "the preview shows what is sent"
+    page.get_by_role("button", name="Plain text").click()
+    expect(page.locator(".mail-text")).to_contain_text("DECISIONS THAT WAIT FOR YOU")
+    check(page, DESKTOP["width"], "outbox")
+
+    page.click("#tab-digests")
+    page.locator(".source").get_by_role("button", name="Pause").click()
+    expect(page.locator(".source")).to_contain_text("Paused: nothing is sent.")
+    page.locator(".source").get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(page.locator(".source")).to_have_count(0)
+    assert not Subscription.objects.exists()
+
+
+def body_of(srcdoc: str) -> list[str]:
+    """The lines of a mail's HTML that do not depend on the minute in which it was made."""
+    import re
+
+    lines = re.sub(r"(Proposed|,) \d+ (s|min|h)[^.,<]* (ago|before)", "", srcdoc).splitlines()
+    varies = ('class="period"', "period", "unsubscribe", "data:image")
+    return [line for line in lines if not any(word in line for word in varies)]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_page_is_usable_on_a_phone_in_both_themes(visit: Visit, people: None, theme: str) -> None:
+    job, _ = eventful(timezone.now())
+    person = User.objects.get(username="alice")
+    Membership.objects.create(user=person, group=job.group, role=Role.APPROVER)
+    row = Subscription.objects.create(
+        person=person, group=job.group, rhythm="weekly", weekday=4, zone="America/New_York",
+        next_due_at=timezone.now(),
+    )  # fmt: skip
+    window = visit(viewport=PHONE, color_scheme=theme)
+    page = window.sign_in("alice", path=f"/notifications?theme={theme}")
+    expect(page.locator(".source")).to_contain_text("every Friday at 07:00 America/New_York")
+    check(page, PHONE["width"], f"phone-{theme}")
+    window.go(f"/notifications?theme={theme}&tab=preview&subscription={row.pk}")
+    expect(page.locator(".mail-frame")).to_be_visible()
+    check(page, PHONE["width"], f"phone-preview-{theme}")
