@@ -252,7 +252,7 @@ def test_old_mails_and_old_hours_are_forgotten_and_the_history_stays_for_a_while
     job, _ = eventful(now)
     due(follower(job), job, now)
     send_digests()
-    assert retention.forget(now - timedelta(days=1), now - timedelta(days=90)) == {
+    assert retention.forget(now - timedelta(days=3), now - timedelta(days=90)) == {
         "hourly limiters": 0, "old mails": 0, "old notices of mails": 0,
     }  # fmt: skip
     Delivery.objects.update(period_to=now - timedelta(days=20))
