@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from webapp.analysis.edge_index import EdgeIndex
 
 DIMENSIONS = ("activity", "worker", "operator", "channel", "pair")
-NUMBER = r"\d{1,18}"
+NUMBER = r"\d{1,19}"
+LARGEST = 2**63 - 1
 _AT = re.compile(rf"at\.({NUMBER})?\.({NUMBER})?\.({NUMBER})?\.({NUMBER})\.({NUMBER})")
 _TOP = re.compile(rf"top\.({'|'.join(DIMENSIONS)})\.({NUMBER})(?:\.({NUMBER}))?")
 
@@ -44,17 +45,15 @@ class Place:
     @staticmethod
     def parse(text: str) -> Place:
         """Read what stands in an address; what makes no sense is no place."""
+        if any(int(number) > LARGEST for number in re.findall(NUMBER, text)):
+            return Place()
         if re.fullmatch(NUMBER, text):
             return Place(number=int(text))
         if found := _AT.fullmatch(text):
-            worker, peer, operator, from_ns, to_ns = (
-                None if part is None else int(part) for part in found.groups()
-            )
+            worker, peer, operator, from_ns, to_ns = (int(part) if part else None for part in found.groups())
             return Place(ends=(worker, peer, operator), span_ns=(from_ns or 0, to_ns or 0))
         if found := _TOP.fullmatch(text):
-            return Place(
-                dimension=found[1], group=int(found[2]), peer=None if found[3] is None else int(found[3])
-            )
+            return Place(dimension=found[1], group=int(found[2]), peer=int(found[3]) if found[3] else None)
         return Place()
 
     def find(self, index: EdgeIndex) -> int | None:

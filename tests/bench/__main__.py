@@ -27,9 +27,15 @@ def main() -> None:
     print(f"{os.cpu_count()} cores, {memory_gib:.0f} GiB, Python {platform.python_version()}\n", flush=True)
     print("| what | measured | aim |\n|---|---|---|", flush=True)
     kernel = bench_kernel.measure()
-    _row("graph + CP kernel, one core", f"{kernel['events_per_second'] / 1e6:.1f} M events/s", "≥ 4 M")
+    _row("graph + CP kernel, one core", f"{kernel['events_per_second'] / 1e6:.1f} M events/s", "≥ 8 M")
+    stages = ", ".join(f"{stage} {took:.0f}" for stage, took in kernel["profile_ns_per_record"].items())
+    _row("… where the time goes, ns a record, beside copying it", stages, "")
     _row("… beside networkx on the same input", f"{kernel['ratio_to_networkx']:.0f} ×", "")
-    _row("one window of 7.5 M events", f"{kernel['big_window_seconds']:.2f} s", "")
+    _row(
+        "one window of 7.5 M events, 256 s of stream (SnailTrail, 32 cores: 24.8 s)",
+        f"{kernel['big_window_seconds']:.2f} s",
+        "≤ 2 s",
+    )
     _holistic_trace_analysis()
     _bursts()
     with weir() as home:
@@ -37,7 +43,7 @@ def main() -> None:
         _row(
             f"stored segments → persisted summaries, {spark['records'] / 1e6:.0f} M records, Spark",
             f"{spark['events_per_s'] / 1e6:.1f} M events/s",
-            "≥ 4 M",
+            "≥ 6 M",
         )
         _row("… beside SnailTrail's headline (1.2 M, 32 cores)", f"{spark['events_per_s'] / 1.2e6:.1f} ×", "")
         _row("storing batches of 50,000", f"{spark['store_events_per_s'] / 1e6:.1f} M events/s", "")

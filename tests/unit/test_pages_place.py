@@ -69,6 +69,13 @@ def test_what_makes_no_sense_selects_nothing(text: str) -> None:
     assert Place.parse(text) == Place()
 
 
-@given(st.text(max_size=40))
+def test_times_are_nanoseconds_of_our_days_and_no_larger_than_what_fits() -> None:
+    now_ns = 1_795_259_890_197_000_001
+    assert Place.parse(place.at(0, -1, -1, now_ns, now_ns + 5)).span_ns == (now_ns, now_ns + 5)
+    assert Place.parse(place.at(0, -1, -1, 2**63 - 1, 2**63 - 1)).find(INDEX) is None
+    assert Place.parse(place.at(0, -1, -1, 2**63, 2**63)) == Place()
+
+
+@given(st.text(max_size=40) | st.from_regex(r"at(\.\d{0,20}){5}", fullmatch=True))
 def test_no_text_breaks_it(text: str) -> None:
     Place.parse(text).find(INDEX)

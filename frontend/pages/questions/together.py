@@ -103,7 +103,7 @@ def _row(proposal: CollocationProposal, answer: CollocationAnswer, request: Requ
     host = answer.hosts[proposal.best_host] or "host unknown"
     return [
         Cell(request.worker(proposal.worker)),
-        Cell([part for lead in leads for part in (", ", lead)][1:], ", ".join(partners)),
+        Cell([html.Div(lead) for lead in leads], ", ".join(partners)),
         Cell(_number(proposal.cp_removed), proposal.cp_removed, True),
         Cell(host),
         Cell(_number(proposal.cp_removed_at_best_host), proposal.cp_removed_at_best_host),
