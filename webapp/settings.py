@@ -118,6 +118,12 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "What limits a streaming job. Every error is a problem (RFC 9457); pages are by key.",
     "COMPONENT_SPLIT_REQUEST": True,
     "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_NAME_OVERRIDES": {
+        "EngineEnum": "webapp.jobs.models.Engine",
+        "ChangeEngineEnum": "webapp.reconfigurations.models.EngineKind",
+        "ProposalKindEnum": "webapp.reconfigurations.models.Kind",
+        "ProposalStateEnum": "webapp.reconfigurations.lifecycle.State",
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "webapp.api.schema.add_problems",

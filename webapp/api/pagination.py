@@ -21,14 +21,17 @@ M = TypeVar("M", bound=Model)
 
 def page(
     request: Request, rows: QuerySet[M], show: Callable[[M], dict[str, Any]], key: str = "id",
-    max_limit: int = MAX_LIMIT,
+    max_limit: int = MAX_LIMIT, *, newest_first: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """``{"items": […], "next": key or null}``, in the order of ``key``, a whole number that is unique here."""
+    """``{"items": […], "next": key or null}``, in the order of ``key``, a whole number that is unique here.
+
+    ``newest_first`` is the other way round.
+    """
     limit = whole_number(request, "limit", DEFAULT_LIMIT, low=1, high=max_limit)
     after = whole_number(request, "after", None)
     if after is not None:
-        rows = rows.filter(**{f"{key}__gt": after})
-    found = list(rows.order_by(key)[: limit + 1])
+        rows = rows.filter(**{f"{key}__{'lt' if newest_first else 'gt'}": after})
+    found = list(rows.order_by(f"-{key}" if newest_first else key)[: limit + 1])
     more = len(found) > limit
     shown = found[:limit]
     return {

@@ -20,6 +20,8 @@ from psycopg import errors as pg
 from rest_framework import exceptions
 from rest_framework.views import set_rollback
 
+from webapp.reconfigurations.errors import RefusedError
+
 logger = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
@@ -84,6 +86,8 @@ def _answer_to(error: Exception) -> HttpResponse | None:
             if isinstance(error, exceptions.MethodNotAllowed) and (allowed := getattr(error, "allowed", "")):
                 answer["Allow"] = allowed
             return answer
+        case RefusedError():
+            return problem(error.status, error.code, str(error))
         case Http404():
             return problem(404, "not_found", str(error) or "there is nothing here")
         case PermissionDenied():

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, inline_serializer
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field, inline_serializer
 from rest_framework import serializers
 
 INT64 = 2**63 - 1
@@ -18,6 +18,11 @@ class NsField(serializers.IntegerField):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"min_value": -INT64, "max_value": INT64} | options)
+
+
+@extend_schema_field(OpenApiTypes.OBJECT)
+class ObjectField(serializers.JSONField):
+    """An object whose fields depend on something else, or are an engine's own."""
 
 
 _TEXT = {"type": "string"}

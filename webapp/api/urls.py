@@ -6,8 +6,17 @@ from webapp.accounts.api import TokenDetail, TokenList
 from webapp.analysis.api import WindowList
 from webapp.api.documents import openapi
 from webapp.api.problems import nothing_here
+from webapp.audit.api import AuditExport, AuditList
 from webapp.bursts.api import ClusterDetail, ClusterList, ClusterModel, ClusterRates
 from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
+from webapp.reconfigurations.api import (
+    ProposalApprove,
+    ProposalDetail,
+    ProposalList,
+    ProposalReject,
+    ProposalRevert,
+)
+from webapp.reconfigurations.rules_api import CalibrationList, GlobalFreeze, JobFreeze, JobRules
 from webapp.telemetry.api import PointList, RefusedList, SeriesList
 from webapp.telemetry.ingest_api import Activities, RemoteWrite
 from webapp.telemetry.sources_api import SourceDetail, SourceList, SourcePoll
@@ -27,6 +36,17 @@ urlpatterns = [
     path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
     path("clusters/<int:cluster_id>/model", ClusterModel.as_view()),
     path("clusters/<int:cluster_id>/rates", ClusterRates.as_view()),
+    path("jobs/<int:job_id>/rules", JobRules.as_view()),
+    path("jobs/<int:job_id>/freeze", JobFreeze.as_view()),
+    path("freeze", GlobalFreeze.as_view()),
+    path("proposals", ProposalList.as_view()),
+    path("proposals/<int:proposal_id>", ProposalDetail.as_view()),
+    path("proposals/<int:proposal_id>/approve", ProposalApprove.as_view()),
+    path("proposals/<int:proposal_id>/reject", ProposalReject.as_view()),
+    path("proposals/<int:proposal_id>/revert", ProposalRevert.as_view()),
+    path("calibration", CalibrationList.as_view()),
+    path("audit", AuditList.as_view()),
+    path("audit.csv", AuditExport.as_view()),
     path("sources", SourceList.as_view()),
     path("sources/<int:source_id>", SourceDetail.as_view()),
     path("sources/<int:source_id>/poll", SourcePoll.as_view()),

@@ -63,12 +63,17 @@ def _insert(into: BaseDatabaseWrapper, entry: Entry, outcome: Outcome) -> None:
     name = person.get_username() if person else str(entry.who)
     row = (
         person.pk if person else None, name[:200], entry.action, outcome.value, entry.object_type, entry.object_id,
-        entry.job_id, entry.job_name[:200], entry.reason.replace("\0", ""), _json(entry.detail), entry.loud,
+        entry.job_id, entry.job_name[:200], storable(entry.reason), _json(entry.detail), entry.loud,
     )  # fmt: skip
     with into.cursor() as cursor:
         cursor.execute(_INSERT, row)
 
 
 def _json(detail: dict[str, Any]) -> str:
-    """As JSON; null characters, which PostgreSQL keeps nowhere, are replaced: what was refused may hold some."""
-    return json.dumps(detail).replace("\\u0000", "\\ufffd")
+    """As JSON; what was refused may hold anything."""
+    return storable(json.dumps(detail, ensure_ascii=False)).replace("\\u0000", "\ufffd")
+
+
+def storable(text: str) -> str:
+    """The text without what PostgreSQL keeps nowhere: null characters, and halves of surrogate pairs."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -56,8 +56,12 @@ def is_open(windows: Sequence[ChangeWindow], at: datetime) -> bool:
 
 
 def _window(item: dict[str, Any]) -> ChangeWindow:
+    if set(item) != {"days", "from", "to", "zone"}:
+        raise ValueError(f"it has {', '.join(map(repr, item)) or 'nothing'}")
     days = frozenset(DAYS.index(day) for day in item["days"])
     if not days:
         raise ValueError("no day is named")
     start, end = (time.fromisoformat(item[name]) for name in ("from", "to"))
+    if start.tzinfo or end.tzinfo:
+        raise ValueError("its zone is named once")
     return ChangeWindow(days, start, end, ZoneInfo(item["zone"]))

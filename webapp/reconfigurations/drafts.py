@@ -16,6 +16,7 @@ from webapp.analysis.models import Recommendation
 from webapp.analysis.outlook import Outlook, outlook
 from webapp.analysis.recommendations import FRESH_NS
 from webapp.analysis.scaling_setup import setup_of
+from webapp.audit.services import storable
 from webapp.jobs import reports
 from webapp.jobs.models import Job
 from webapp.reconfigurations.errors import InvalidProposalError, OutdatedError
@@ -55,7 +56,7 @@ def recommended(recommendation: Recommendation, reason: str = "") -> Draft:
         "window_ns": [recommendation.window_start_ns, recommendation.window_end_ns],
         "targets": to_plain(told.seen.targets),
         "undecided": recommendation.undecided,
-        "reason": reason,
+        "reason": storable(reason),
     }
     return _foreseen(
         job, bound, told.seen, wanted, evidence, policy=recommendation.policy,
@@ -80,9 +81,9 @@ def by_hand(job: Job, parallelism: Mapping[str, int], reason: str = "") -> Draft
     seen = _newest(job, bound) if possible else None
     if seen is None:
         risks = ("nothing is known of its rates in the last five minutes, so nothing can be predicted",)
-        change, told = {"parallelism": wanted}, {"reason": reason}
+        change, told = {"parallelism": wanted}, {"reason": storable(reason)}
         return Draft(Kind.RESCALE, change, bound, evidence=told, risks=risks, reason=reason)
-    evidence = {"reason": reason, "window_ns": [seen.window.start_ns, seen.window.end_ns]}
+    evidence = {"reason": storable(reason), "window_ns": [seen.window.start_ns, seen.window.end_ns]}
     return _foreseen(job, bound, seen, wanted, evidence, reason=reason)
 
 
@@ -142,7 +143,9 @@ def _missed_per_s(found: Outlook) -> float:
 
 def _risks(job: Job, found: Outlook, seen: Observation, wanted: dict[str, int]) -> list[str]:
     risks = []
-    if not found.after.complete:
+    if not seen.targets:
+        risks.append("what its sources should deliver is not known, so nothing can be predicted")
+    elif not found.after.complete:
         known = dict(found.after.utilisation)
         sources = {item.id for item in seen.topology.sources()}
         names = [item.name for item in seen.topology.operators if item.id not in known.keys() | sources]

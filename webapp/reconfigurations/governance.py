@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,13 +11,14 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from webapp.accounts.models import User
-from webapp.audit.services import Entry, record, record_refused
+from webapp.audit.services import Entry, record, record_refused, storable
 from webapp.jobs.models import Job
 from webapp.reconfigurations import change_windows, policies
 from webapp.reconfigurations.errors import DecidedError, NotAllowedError, ReasonRequiredError, RefusedError
 from webapp.reconfigurations.models import ChangePolicy, EngineKind, Freeze
 
 SECRETS = ("webhook_secret",)
+BOUNDS_S = {"expires_after_s": (60, 2_592_000), "apply_limit_s": (5, 3_600), "settle_s": (80, 3_600)}
 
 
 def change_rules(actor: User, job: Job, **changes: Any) -> ChangePolicy:
@@ -61,7 +63,7 @@ def freeze(actor: User, job: Job | None, reason: str) -> Freeze:
     _require(actor, job, "freeze", action)
     try:
         with transaction.atomic():
-            row = Freeze.objects.create(job=job, reason=reason, by_name=actor.get_username())
+            row = Freeze.objects.create(job=job, reason=storable(reason), by_name=actor.get_username())
             record(_entry(actor, job, action, reason, row.pk))
             return row
     except IntegrityError as error:
@@ -117,8 +119,11 @@ def _shown(name: str, value: object) -> object:
 def _check(rules: ChangePolicy) -> None:
     change_windows.parse(rules.windows)
     rules.full_clean(exclude=["job"])
-    if rules.auto_max_factor < 1:
-        raise ValidationError({"auto_max_factor": "a factor is at least 1"})
+    if not 1 <= rules.auto_max_factor < math.inf:
+        raise ValidationError({"auto_max_factor": "a factor is a number of at least 1"})
+    for name, (least, most) in BOUNDS_S.items():
+        if not least <= getattr(rules, name) <= most:
+            raise ValidationError({name: f"expected {least:,} to {most:,} seconds"})
     if rules.engine == EngineKind.DRY_RUN:
         return
     address = urlsplit(rules.engine_url)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from analytics.model.plain import from_plain
-from analytics.model.reconfigurations import Prediction
+from analytics.model.reconfigurations import Binding, Prediction
 from analytics.verification.judge import LEAST_AGE_S, Finding, Measurements, Tolerance, Verdict
 from analytics.verification.measure import measurements
 from webapp.jobs import reports
@@ -42,9 +42,10 @@ def outcome(row: Proposal, now: datetime) -> Seen | None:
     until = min(now, row.applied_at + timedelta(seconds=rules_of(row.job).settle_s) + PATIENCE)
     began_ns, over_ns, until_ns = _ns(began), _ns(row.applied_at), _ns(until)
     windows = reports.rates(row.job, _ns(began - MEASURED_BEFORE), until_ns)
+    bound = from_plain(Binding, row.binding)
     measured = measurements(
-        [(item.topology, item.window) for item in windows], (began_ns, over_ns), row.binding["engine_job_id"],
-        row.change["parallelism"],
+        [(item.topology, item.window) for item in windows], (began_ns, over_ns), bound.engine_job_id,
+        bound.parallelism, row.change["parallelism"],
     )  # fmt: skip
     predicted = from_plain(Prediction, row.prediction) if row.prediction else Prediction()
     settled_ns = over_ns + int(LEAST_AGE_S * 1e9)

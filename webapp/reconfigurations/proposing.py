@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from django.utils import timezone
@@ -20,16 +20,21 @@ from webapp.accounts.models import User
 from webapp.analysis import advice
 from webapp.analysis.models import Recommendation
 from webapp.analysis.recommendations import FRESH_NS
+from webapp.audit.services import storable
 from webapp.jobs.models import Job
+from webapp.jobs.policies import visible_jobs
 from webapp.reconfigurations import drafts
-from webapp.reconfigurations.errors import OutdatedError, RefusedError
+from webapp.reconfigurations.errors import DecidedError, NoSuchProposalError, OutdatedError, RefusedError
 from webapp.reconfigurations.lifecycle import IN_FLIGHT, State
 from webapp.reconfigurations.models import Kind, Mode, Proposal
 from webapp.reconfigurations.services import check_may_propose, propose, refuse_proposal, withdraw
+from webapp.reconfigurations.steps import refused
+from webapp.reconfigurations.verification import changed_again, way_back
 
 logger = logging.getLogger(__name__)
 
 ASKS = (Move.RESCALE, Move.ROLL_BACK)
+CAN_GO_BACK = (State.APPLIED, State.VERIFIED, State.INCONCLUSIVE, State.REGRESSED)
 UNANSWERED = (State.EXPIRED, State.SUPERSEDED, State.STALE)
 """However often it was proposed before: nobody said anything about it."""
 
@@ -79,6 +84,35 @@ def propose_recommended(actor: User, job: Job, reason: str = "") -> Proposal:
         refuse_proposal(actor, job, error, told)
         raise
     return propose(actor, job, draft)
+
+
+def propose_way_back(actor: User, proposal_id: int, reason: str = "") -> Proposal:
+    """Propose to take an applied rescale back, in a person's name; the way back that waits already, if one does.
+
+    Raises
+    ------
+    RefusedError
+        If the actor may not, or there is nothing to take back.
+    """
+    row = Proposal.objects.select_related("job", "attempt").filter(pk=proposal_id).first()
+    try:
+        if row is None or not visible_jobs(actor).filter(pk=row.job_id).exists():
+            raise NoSuchProposalError("there is no such proposal")
+        check_may_propose(actor, row.job)
+        waiting = row.ways_back.filter(state=State.PROPOSED, expires_at__gt=timezone.now()).first()
+        if waiting is not None:
+            return waiting
+        if row.state not in CAN_GO_BACK or row.kind != Kind.RESCALE:
+            raise DecidedError(f"there is nothing to take back, it is {State(row.state).label}")
+        if (later := changed_again(row)) is not None:
+            raise DecidedError(f"proposal {later.pk} changed the job since: take that one back first")
+        back = way_back(row)
+        evidence = back.evidence | {"reason": storable(reason)}
+        draft = replace(back, policy="", policy_version=0, evidence=evidence, reason=reason)
+    except RefusedError as error:
+        refused(proposal_id, actor, "revert", str(error), reason)
+        raise
+    return propose(actor, row.job, draft)
 
 
 def follow() -> Followed:

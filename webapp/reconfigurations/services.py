@@ -6,7 +6,7 @@ Whatever is refused raises a `RefusedError` after the refusal was written to the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -18,7 +18,8 @@ from analytics.model.plain import from_plain, to_plain
 from analytics.model.reconfigurations import Binding, Prediction, drift
 from webapp.accounts.models import User
 from webapp.analysis.models import Recommendation
-from webapp.audit.services import Entry, record, record_refused
+from webapp.audit.services import Entry, record, record_refused, storable
+from webapp.bursts.headroom import checked_effect
 from webapp.jobs.models import Job
 from webapp.jobs.policies import role_on, visible_jobs
 from webapp.queue import enqueue
@@ -109,7 +110,7 @@ def _propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
         Proposal.objects.select_for_update().filter(job=job, kind=draft.kind, state=State.PROPOSED).first()
     )
     kept = None if older is None else _yields_to(actor, draft, older)
-    proposal = kept or _create(actor, job, draft, rules, older)
+    proposal = kept or _create(actor, job, _with_headroom(job, draft), rules, older)
     if actor is None and not policies.beyond_limits(proposal, rules, draft.binding.parallelism):
         _approve_automatically(proposal)
     return proposal
@@ -165,6 +166,20 @@ def _create(
     return proposal
 
 
+def _with_headroom(job: Job, draft: Draft) -> Draft:
+    """The draft with the burst headroom before and after it; a scale-down that leaves too little is refused.
+
+    A way back is not: whoever takes it has worse to fear.
+    """
+    if draft.kind is not Kind.RESCALE:
+        return draft
+    wanted = draft.change["parallelism"]
+    found = checked_effect(job, draft.binding.parallelism, wanted, guard=draft.undoes is None)
+    if found is None:
+        return draft
+    return replace(draft, evidence=draft.evidence | {"burst_headroom": found.to_json()})
+
+
 def _snapshot(rules: ChangePolicy) -> dict[str, Any]:
     hidden = ("id", "job", "webhook_secret")
     named = (item.name for item in ChangePolicy._meta.concrete_fields)
@@ -218,6 +233,7 @@ def approve(
     RefusedError
         If there is nothing to decide any more, or the actor may not. Nothing has changed then.
     """
+    reason = storable(reason)
     act = partial(_approve, actor, reason=reason, break_glass=break_glass)
     action = "break_glass" if break_glass else "approve"
     return _decide(actor, proposal_id, action, expected_version, reason, act)
@@ -231,6 +247,7 @@ def reject(actor: User, proposal_id: int, *, expected_version: int | None, reaso
     RefusedError
         If there is nothing to decide any more, or the actor may not. Nothing has changed then.
     """
+    reason = storable(reason)
     act = partial(_reject, actor, reason=reason)
     return _decide(actor, proposal_id, "reject", expected_version, reason, act)
 

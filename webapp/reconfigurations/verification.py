@@ -17,6 +17,7 @@ from analytics.verification.judge import Outcome, Verdict
 from webapp.reconfigurations.errors import RefusedError
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Kind, Proposal
+from webapp.reconfigurations.selectors import current_binding
 from webapp.reconfigurations.services import Draft, propose
 from webapp.reconfigurations.steps import locked, move
 
@@ -77,6 +78,9 @@ def way_back(proposal: Proposal, verdict: Verdict | None = None) -> Draft:
             replace(item, parallelism=wanted.get(item.id, item.parallelism)) for item in bound.operators
         )
         now = replace(bound, operators=operators)
+    seen = current_binding(proposal.job)
+    if seen is not None and (seen.engine_job_id, seen.parallelism) == (now.engine_job_id, now.parallelism):
+        now = seen  # it may have been restarted since, by a failure
     findings = () if verdict is None else verdict.findings
     known = {
         what: tuple((item.operator_id, item.before) for item in findings if item.what == what and item.before)

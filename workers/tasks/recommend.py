@@ -9,10 +9,13 @@ from celery import shared_task
 
 from analytics.spark.jobs import scaling
 from webapp.analysis import recommendations
+from webapp.queue import enqueue
 from workers import spark
-from workers.tasks.proposals import follow_recommendations
+from workers.queues import DEFAULT
 
 logger = logging.getLogger(__name__)
+
+FOLLOW_TASK = "workers.tasks.proposals.follow_recommendations"
 
 
 @shared_task
@@ -24,7 +27,7 @@ def recommend() -> None:
     found = scaling.run(spark.session(), spark.rates(), wanted)
     kept = recommendations.keep(found)
     if kept.fresh:
-        follow_recommendations.apply_async(expires=30)  # if it is lost, the next sweep does its work
+        enqueue(FOLLOW_TASK, queue=DEFAULT)  # if it is lost, the next sweep does its work
     for advice in found:
         if advice.error:
             logger.warning("recommend.no_advice job=%d error=%s", advice.job_id, advice.error)
