@@ -24,6 +24,7 @@ from frontend.pages import (
     proposal,
     questions,
     routing,
+    rules,
     scaling,
     timeline,
     upload,
@@ -72,6 +73,7 @@ def make_app() -> Dash:
         proposal,
         inbox,
         changes,
+        rules,
         calibration,
         audit,
     ):

@@ -100,10 +100,13 @@ def _traces(
     colour = colours.surface("accent" if rank == 0 else "text" if rank == 1 else "muted")
     unit = "%{y:.0%}" if share else "%{y:,.4~g}"
     samples = sorted(measured.samples)
-    at = [view.axis_ms(_ns_of(seen, at_s)) for at_s, _ in samples]
+    times = [view.axis_ms(_ns_of(seen, at_s)) for at_s, _ in samples]
+    cut = sum(at_s < 0 for at_s, _ in samples)  # nothing is known of the time between
+    values = [value for _, value in samples]
     observed = {
-        "type": "scatter", "mode": "lines+markers", "name": f"{name}, observed", "x": at,
-        "y": [value for _, value in samples], "yaxis": axis, "hovertemplate": unit,
+        "type": "scatter", "mode": "lines+markers", "name": f"{name}, observed",
+        "x": [*times[:cut], times[cut - 1] if cut else None, *times[cut:]],
+        "y": [*values[:cut], None, *values[cut:]], "yaxis": axis, "hovertemplate": unit,
         "line": {"color": colour, "width": 2, "dash": DASHES[rank]},
         "marker": {"size": 6, "color": colour, "symbol": SIGNS[rank]},
     }  # fmt: skip
@@ -153,8 +156,7 @@ def _change(seen: Seen, view: View, colours: Palette) -> tuple[list[Any], list[A
         "xref": "x", "yref": "paper", "x": began, "y": 1, "xanchor": "right", "yanchor": "bottom", "text": "change",
         "showarrow": False, "font": {"size": 11, "color": text},
     }  # fmt: skip
-    settling = {**label, "x": settled, "xanchor": "right", "text": "settling"}
-    return [shade, line], [label, settling]
+    return [shade, line], [label]
 
 
 def _title(text: str, y: float, colours: Palette) -> dict[str, Any]:

@@ -36,12 +36,16 @@ def drawn_operators(lab: Lab) -> list[tuple[str, str]]:
     return [(key, name) for key, name in lab.operators if key in kept]
 
 
+def unit_s(lab: Lab) -> float:
+    """What the time axis counts: hours for long replays, else minutes."""
+    return 3600.0 if max(lane.length_s for lane in lab.lanes) > HOURS_FROM_S else 60.0
+
+
 def figure(lab: Lab, colours: Palette, narrow: bool) -> Figure:
     """The lanes from top to bottom, in the lab's order, all on the same scales."""
     operators = drawn_operators(lab)
     ceiling = 1.12 * max((_most(lane, key) for lane in lab.lanes for key, _ in operators), default=1)
-    in_hours = max(lane.length_s for lane in lab.lanes) > HOURS_FROM_S
-    unit_s = 3600.0 if in_hours else 60.0
+    in_hours, per_unit_s = unit_s(lab) == 3600.0, unit_s(lab)
     traces: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     axes: dict[str, Any] = {}
@@ -54,12 +58,12 @@ def figure(lab: Lab, colours: Palette, narrow: bool) -> Figure:
             nticks=4, fixedrange=True, tickformat="d",
         )  # fmt: skip
         traces += [
-            _line(lane, key, name, n, axis, unit_s, colours) for n, (key, name) in enumerate(operators)
+            _line(lane, key, name, n, axis, per_unit_s, colours) for n, (key, name) in enumerate(operators)
         ]
-        traces.append(_missed(lane, axis, unit_s, colours))
+        traces.append(_missed(lane, axis, per_unit_s, colours))
         notes.append(_title(lane, title_y, colours))
         notes += _labels(lane, operators, axis, ceiling, colours, narrow)
-    longest = max(lane.length_s for lane in lab.lanes) / unit_s
+    longest = max(lane.length_s for lane in lab.lanes) / per_unit_s
     return {
         "data": traces,
         "layout": base.layout(

@@ -12,7 +12,7 @@ from django.utils import timezone
 from frontend import freshness, words
 from frontend.asked import about_range
 from frontend.components import sentence
-from frontend.pages import changes, limits, questions, scaling, timeline
+from frontend.pages import changes, limits, questions, rules, scaling, timeline
 from frontend.pages.questions import asking
 from frontend.state import View
 from webapp.analysis import selectors
@@ -27,6 +27,7 @@ TABS = (
     *((tab.key, tab.label) for tab in questions.TABS),
     (scaling.KEY, scaling.LABEL),
     (changes.KEY, changes.LABEL),
+    (rules.KEY, rules.LABEL),
 )
 LONG_RUN_S = 2.0
 SIGNS = {"live": "●", "finished": "✓", "quiet": "▲", "error": "✕"}
@@ -41,6 +42,8 @@ def layout(job: Job, tab: str) -> Any:
         body = scaling.layout(job)
     elif tab == changes.KEY:
         body = changes.layout(job)
+    elif tab == rules.KEY:
+        body = rules.layout(job)
     else:
         body = timeline.layout() if tab == "timeline" else limits.layout()
     return html.Div(

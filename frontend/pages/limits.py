@@ -12,13 +12,14 @@ from dash import ClientsideFunction, Dash, Input, Output, State, html
 from analytics.model.activity import ActivityType
 from frontend import freshness, palette, words
 from frontend.components import panel, sentence
-from frontend.figures import activity, channels, lines
+from frontend.figures import activity, channels, lines, marks
 from frontend.figures.ranking import Series, ranked
 from frontend.request import actor
 from frontend.state import View
 from webapp.analysis import selectors
 from webapp.analysis.selectors import Limits
 from webapp.analysis.shares import Share
+from webapp.reconfigurations.standing import applied_changes
 
 PANELS = {
     "activity": "Which kind of work is critical?",
@@ -108,9 +109,21 @@ def refresh(query: str, _tick: int, _screen: str, path: str) -> list[Any]:
         raise LookupError(f"no job at {path}")
     found = selectors.limits(job, *view.span(freshness.now_ns()))
     draw_head(found, view)
-    filled = [_activity(found, view), _worker(found, view), _operator(found, view), _channel(found, view)]
+    over_time = [_activity(found, view), _worker(found, view), _operator(found, view)]
+    filled = [*_marked(over_time, found, view), _channel(found, view)]
     pressed = [str(not view.all_operator_types).lower(), str(view.all_operator_types).lower()]
     return [value for item in filled for value in (*item, True)] + pressed
+
+
+def _marked(panels: list[Filled], found: Limits, view: View) -> list[Filled]:
+    """The panels with every change that was applied within the range."""
+    steps = found.coverage.steps
+    changes = applied_changes(found.job, steps.start_ns, steps.end_ns)
+    colours, more = palette.of(view.theme), marks.spoken(changes, view)
+    return [
+        (marks.mark(figure, changes, view.axis_ms, colours), listed, under, f"{spoken}{more}")
+        for figure, listed, under, spoken in panels
+    ]
 
 
 def _under(found: Limits, view: View, unit: str) -> str:
@@ -133,8 +146,8 @@ def _activity(found: Limits, view: View) -> Filled:
     )
     drawn = [item if item.kind not in silent else _without_profile(item) for item in series]
     steps = found.coverage.steps
-    marks = selectors.micro_batches(found.job, steps.start_ns, steps.end_ns)
-    figure = activity.figure(drawn, steps, marks, view, palette.of(view.theme))
+    batches = selectors.micro_batches(found.job, steps.start_ns, steps.end_ns)
+    figure = activity.figure(drawn, steps, batches, view, palette.of(view.theme))
     listed = panel.ranking(drawn, "profile", "No window with a result in this range.")
     return figure, listed, _under(found, view, "share of critical paths"), _spoken(PANELS["activity"], series)
 

@@ -13,13 +13,14 @@ from analytics.scaling.lab import MODELS, Lab, Lane, NexmarkRow
 from frontend import freshness, palette, words
 from frontend.components import facts, panel, states, verdict
 from frontend.components.facts import Cell
-from frontend.figures import parallelism
+from frontend.figures import marks, parallelism
 from frontend.request import actor
 from frontend.state import View, integer
 from webapp.analysis import policy_lab, selectors
 from webapp.analysis.models import Replay, TimelineState
 from webapp.analysis.policy_lab import LabRange
 from webapp.jobs.models import Job
+from webapp.reconfigurations.standing import applied_changes
 
 POLL_MS = 500
 DEFAULT_RESTART_S = 30.0
@@ -196,13 +197,13 @@ def _shown(
     table = policy_lab.table_of(more[0]) if more else None
     return [
         told, _basis(found, row, view, waits), controls, message, False, _notes(found), not waits, key,
-        *_values(found, view, narrow), *_nexmark(table, bool(more)),
+        *_values(found, job, view, narrow), *_nexmark(table, bool(more)),
     ]  # fmt: skip
 
 
-def _values(found: Lab, view: View, narrow: bool) -> list[Any]:
+def _values(found: Lab, job: Job | None, view: View, narrow: bool) -> list[Any]:
     height = {"height": parallelism.height(len(found.lanes))}
-    figure = parallelism.figure(found, palette.of(view.theme), narrow)
+    figure, told = _marked(found, job, view, narrow)
     drawn = parallelism.drawn_operators(found)
     left_out = len(found.operators) - len(drawn)
     rest = (
@@ -210,8 +211,24 @@ def _values(found: Lab, view: View, narrow: bool) -> list[Any]:
     )
     under = f"parallelism by operator over time, one scale for all · red line at 0: a source under its target{rest}"
     return [
-        figure, height, height, _spoken(found), True, under, _lanes(found), _counted(found), _steps(found, view),
+        figure, height, height, f"{_spoken(found)}{told}", True, under, _lanes(found), _counted(found),
+        _steps(found, view),
     ]  # fmt: skip
+
+
+def _marked(found: Lab, job: Job | None, view: View, narrow: bool) -> tuple[dict[str, Any], str]:
+    """The lanes with every change that was applied meanwhile, and those changes in words."""
+    colours = palette.of(view.theme)
+    figure = parallelism.figure(found, colours, narrow)
+    start_ns = found.start_ns
+    if job is None or start_ns is None:
+        return figure, ""
+    end_ns = start_ns + int(max(lane.length_s for lane in found.lanes) * 1e9)
+    changes = applied_changes(job, start_ns, end_ns)
+    unit_ns = parallelism.unit_s(found) * 1e9
+    return marks.mark(figure, changes, lambda at: (at - start_ns) / unit_ns, colours), marks.spoken(
+        changes, view
+    )
 
 
 def _lanes(found: Lab) -> Any:

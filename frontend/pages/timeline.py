@@ -13,12 +13,13 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 
 from frontend import freshness, palette, words
 from frontend.components import panel
-from frontend.figures import strip
+from frontend.figures import marks, strip
 from frontend.pages import lanes
 from frontend.pages.lanes import job_at
 from frontend.state import View
 from webapp.analysis import selectors
 from webapp.jobs.models import Job
+from webapp.reconfigurations.standing import applied_changes
 
 NEIGHBOURS = 60
 POLL_MS = 250
@@ -179,5 +180,8 @@ def _strip(job: Job, chosen: int, view: View, narrow: bool) -> list[Any]:
         found = f"{here[3].replace('_', ' ')} {words.percent(here[2])} of critical paths"
     length = words.duration(job.window_ns)
     under = f"{at} {view.zone_label}, {length} long · {found} · bars: CP of each window's top activity"
-    drawn = strip.figure(windows, chosen, job.window_ns, view, palette.of(view.theme), narrow)
-    return [drawn, under, f"Window {at}: {found}.", True]
+    colours = palette.of(view.theme)
+    drawn = strip.figure(windows, chosen, job.window_ns, view, colours, narrow)
+    changes = applied_changes(job, chosen - reach, chosen + reach + job.window_ns)
+    drawn = marks.mark(drawn, changes, view.axis_ms, colours)
+    return [drawn, under, f"Window {at}: {found}.{marks.spoken(changes, view)}", True]

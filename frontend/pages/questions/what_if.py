@@ -23,12 +23,13 @@ from analytics.model.results import WindowStatus
 from frontend import words
 from frontend.asked import NO_FACTOR, about_range, about_window
 from frontend.components.facts import Cell, choice, link, select, table, to_window
-from frontend.figures import bars, savings
+from frontend.figures import bars, marks, savings
 from frontend.pages.questions import paths, targets
 from frontend.pages.questions.asking import Drawn, Page, Request, Tab
 from webapp.analysis import questions
 from webapp.analysis.models import QuestionKind
 from webapp.analysis.questions import Asked
+from webapp.reconfigurations.standing import applied_changes
 
 DRAWN_ROWS = 10
 LISTED_ROWS = 100
@@ -223,12 +224,15 @@ def _windows(answer: WhatIfAnswer, request: Request) -> Drawn:
     worst = max((w.saved_ns / max(w.end_ns - w.start_ns, 1) for w in windows), default=0.0)
     each = words.count(len(windows), "window")
     spoken = f"What would be saved in each of {each}? At most {words.percent(worst)}."
+    drawn = savings.windows(answer, request.job.window_ns, request.view, request.colours)
+    starts = [window.start_ns for window in answer.windows]
+    changes = applied_changes(request.job, min(starts), max(starts) + request.job.window_ns) if starts else []
     return Drawn(
         listed,
         under,
-        savings.windows(answer, request.job.window_ns, request.view, request.colours),
+        marks.mark(drawn, changes, request.view.axis_ms, request.colours),
         260,
-        spoken,
+        f"{spoken}{marks.spoken(changes, request.view)}",
     )
 
 
