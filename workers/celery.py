@@ -35,6 +35,7 @@ app.conf.update(
         for name in (
             "analyse",
             "apply",
+            "autoscaler",
             "bursts",
             "collect",
             "flink",

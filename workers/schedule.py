@@ -53,6 +53,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 1.0,
         "options": {"expires": 2},
     },
+    "read autoscalers' tables": {
+        "task": "workers.tasks.autoscaler.poll_autoscalers",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "scrape endpoints": {
         "task": "workers.tasks.openmetrics.scrape_endpoints",
         "schedule": 1.0,

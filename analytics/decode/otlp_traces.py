@@ -105,9 +105,7 @@ class SpanDecoder:
         """Spans that say the same share what follows from it: most of thousands do."""
         told: dict[tuple[tuple[str, object], ...], _Told] = {}
         for span in spans:
-            own = tuple(
-                [(pair.key, _value(pair.value)) for pair in span.attributes if pair.key in _OF_SPANS]
-            )
+            own = tuple([(pair.key, _value(pair.value)) for pair in span.attributes if pair.key in _OF_SPANS])
             said = told.get(own)
             if said is None:
                 said = told[own] = _Told({**known, **dict(own)})

@@ -2,7 +2,44 @@
 
 import pytest
 
-from webapp.telemetry.connections.addresses import AddressError, http_address, path_on_disk
+from webapp.telemetry.connections.addresses import (
+    AddressError,
+    database_address,
+    http_address,
+    path_on_disk,
+)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "postgresql://reader@db:5432/autoscaler", "jdbc:postgresql://reader@DB/autoscaler",
+        " postgres://reader@db:5432/autoscaler ",
+    ],
+)  # fmt: skip
+def test_two_ways_to_write_the_address_of_a_database_are_one(written: str) -> None:
+    assert database_address(written) == "postgresql://reader@db:5432/autoscaler"
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        ("", "write an address"),
+        ("jdbc:mysql://reader@db/autoscaler", "other databases cannot be read"),
+        ("postgresql://reader:secret@db/autoscaler", "PGPASSFILE"),
+        ("postgresql://db/autoscaler", "name the user"),
+        ("postgresql://reader@/autoscaler", "name the user"),
+        ("postgresql://reader@%2Fvar%2Frun/autoscaler", "name the user"),
+        ("postgresql://reader@db,169.254.169.254/autoscaler", "name the user"),
+        ("postgresql://reader@db", "name the database"),
+        ("postgresql://reader@db/a?host=other", "name the database"),
+        ("postgresql://reader@169.254.169.254/a", "may be asked"),
+        ("postgresql://reader@db:port/a", "check its host and port"),
+    ],
+)
+def test_an_address_of_a_database_that_cannot_be_used_says_why(written: str, says: str) -> None:
+    with pytest.raises(AddressError, match=says):
+        database_address(written)
 
 
 @pytest.mark.parametrize(

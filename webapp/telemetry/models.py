@@ -163,6 +163,8 @@ class SourceKind(models.TextChoices):
     FLINK = "flink", "Flink cluster (REST)"
     FLINK_JOB = "flink-job", "Job of a Flink cluster"
     OPENMETRICS = "openmetrics", "OpenMetrics endpoint"
+    AUTOSCALER = "flink-autoscaler", "Flink autoscaler (its tables in PostgreSQL)"
+    AUTOSCALER_JOB = "flink-autoscaler-job", "Job of a Flink autoscaler"
 
 
 class Source(models.Model):

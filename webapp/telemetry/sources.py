@@ -43,7 +43,7 @@ def due(kind: SourceKind, *, not_since: timedelta) -> list[int]:
     quiet = Q(polled_at__isnull=False) & (
         ~Q(error="") | Q(data_at__lt=now - QUIET_AFTER) | Q(data_at=None, created_at__lt=now - QUIET_AFTER)
     )
-    listed = Q(kind__in=(SourceKind.SPARK_EVENT_LOG_DIRECTORY, SourceKind.FLINK))
+    listed = Q(kind__in=(SourceKind.SPARK_EVENT_LOG_DIRECTORY, SourceKind.FLINK, SourceKind.AUTOSCALER))
     ready = Q(polled_at=None) | (Q(polled_at__lt=now - not_since) & (listed | ~quiet))
     rows = read_now().filter(ready | Q(polled_at__lt=now - QUIET_EVERY), kind=kind)
     return list(rows.order_by("polled_at").values_list("id", flat=True))

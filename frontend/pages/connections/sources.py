@@ -26,11 +26,16 @@ KIND_WORDS = {
     SourceKind.FLINK: "Flink cluster",
     SourceKind.SPARK_EVENT_LOG_DIRECTORY: "Directory of Spark event logs",
     SourceKind.OPENMETRICS: "OpenMetrics endpoint",
+    SourceKind.AUTOSCALER: "Flink autoscaler",
 }
 EXPECTED = {
     SourceKind.FLINK: ("Address of its REST API", "http://jobmanager:8081"),
     SourceKind.SPARK_EVENT_LOG_DIRECTORY: ("Directory, as the workers see it", "/var/log/spark-events"),
     SourceKind.OPENMETRICS: ("Address of the endpoint", "http://taskmanager:9249/metrics"),
+    SourceKind.AUTOSCALER: (
+        "Address of its tables in PostgreSQL, without the password",
+        "postgresql://reader@database:5432/autoscaler",
+    ),
 }
 STANDING = {
     Standing.CONNECTED: ("live", "● connected"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from pathlib import PurePosixPath
 from urllib.parse import SplitResult, urlsplit
 
@@ -10,6 +11,11 @@ MAX_CHARS = 900
 """Of an address: the addresses of its jobs are longer."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+POSTGRESQL_PORT = 5432
+HOST = re.compile(r"[A-Za-z0-9._:-]+")
+"""No comma, no percent sign: libpq would take several hosts, or a socket on disk."""
+
+DATABASE_NAME = re.compile(r"/[A-Za-z0-9_.%-]{1,100}")
 
 
 class AddressError(Exception):
@@ -38,6 +44,38 @@ def http_address(text: str) -> str:
     if port is not None and port != DEFAULT_PORTS[parts.scheme]:
         place = f"{place}:{port}"
     return f"{parts.scheme}://{place}{parts.path.rstrip('/')}"
+
+
+def database_address(text: str) -> str:
+    """An address of a database in PostgreSQL, with a user and without a password.
+
+    Raises
+    ------
+    AddressError
+        If it is none, or has parts that it must not have.
+    """
+    address = _tidy(text, "an address such as postgresql://reader@database:5432/autoscaler").removeprefix(
+        "jdbc:"
+    )
+    if not address.startswith(("postgresql://", "postgres://")):
+        raise AddressError("begin the address with postgresql://; tables in other databases cannot be read")
+    try:
+        parts = urlsplit(address)
+        port = parts.port or POSTGRESQL_PORT
+    except ValueError:
+        raise AddressError("this is not an address: check its host and port") from None
+    if parts.password is not None:
+        raise AddressError(
+            "leave out the password, everybody here would see it: put it into the workers' PGPASSFILE"
+        )
+    if not HOST.fullmatch(parts.hostname or "") or not parts.username or not parts.hostname:
+        raise AddressError("name the user and the host: postgresql://reader@database:5432/autoscaler")
+    if not DATABASE_NAME.fullmatch(parts.path) or parts.query or parts.fragment:
+        raise AddressError("name the database behind the host, such as /autoscaler, and nothing after it")
+    if _is_nowhere(parts.hostname):
+        raise AddressError(f"{parts.hostname} is not the address of a server that may be asked")
+    host = parts.hostname.lower()
+    return f"postgresql://{parts.username}@{f'[{host}]' if ':' in host else host}:{port}{parts.path}"
 
 
 def _check(parts: SplitResult) -> None:

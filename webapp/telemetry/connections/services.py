@@ -17,10 +17,10 @@ from webapp.jobs.models import Engine, Job
 from webapp.jobs.policies import Actor, visible_jobs
 from webapp.jobs.services import ensure_job
 from webapp.telemetry.connections.policies import changer, visible_connections
-from webapp.telemetry.connections.wanted import OVER_HTTP, Wanted, checked
+from webapp.telemetry.connections.wanted import OVER_NETWORK, Wanted, checked
 from webapp.telemetry.models import Source, SourceKind
 
-WITHOUT_POSITION = (*OVER_HTTP, SourceKind.FLINK_JOB)
+WITHOUT_POSITION = (*OVER_NETWORK, SourceKind.FLINK_JOB, SourceKind.AUTOSCALER_JOB)
 """Kinds whose ``state`` holds nothing but failures."""
 
 
@@ -72,7 +72,7 @@ def _is_live(source: Source) -> bool:
 
 def _forget_removed_of_other_kind(what: Wanted) -> None:
     """Such a row has no position to keep: paths and addresses never look alike."""
-    rows = Source.objects.filter(location=what.location, removed_at__isnull=False, kind__in=OVER_HTTP)
+    rows = Source.objects.filter(location=what.location, removed_at__isnull=False, kind__in=OVER_NETWORK)
     rows.exclude(kind=what.kind).delete()
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import ValidationError
 
-from webapp.telemetry.connections.addresses import AddressError, http_address, path_on_disk
+from webapp.telemetry.connections.addresses import AddressError, database_address, http_address, path_on_disk
 from webapp.telemetry.models import SourceKind
 
 ON_DISK = (SourceKind.SPARK_EVENT_LOG_DIRECTORY, SourceKind.SPARK_EVENT_LOG)
-OVER_HTTP = (SourceKind.FLINK, SourceKind.OPENMETRICS)
-KINDS = (SourceKind.FLINK, SourceKind.OPENMETRICS, *ON_DISK)
+OVER_NETWORK = (SourceKind.FLINK, SourceKind.OPENMETRICS, SourceKind.AUTOSCALER)
+KINDS = (*OVER_NETWORK, *ON_DISK)
 """What a person can connect; sources of the other kinds are found by Weir."""
 
 INTERVAL_BOUNDS_S = (5, 3600)
@@ -42,12 +42,18 @@ def checked(wanted: Wanted) -> Wanted:
     wrong = _wrong_with_job(wanted)
     location = ""
     try:
-        location = (http_address if wanted.kind in OVER_HTTP else path_on_disk)(wanted.location)
+        location = _tidied(wanted)
     except AddressError as error:
         wrong["location"] = str(error)
     if wrong:
         raise ValidationError(wrong)
     return replace(wanted, location=location, job_name=wanted.job_name.strip())
+
+
+def _tidied(wanted: Wanted) -> str:
+    if wanted.kind == SourceKind.AUTOSCALER:
+        return database_address(wanted.location)
+    return (path_on_disk if wanted.kind in ON_DISK else http_address)(wanted.location)
 
 
 def _wrong_with_job(wanted: Wanted) -> dict[str, str]:
