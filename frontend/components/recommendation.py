@@ -166,7 +166,7 @@ def _rows(card: Card) -> list[tuple[str, Any]]:
     return [
         ("Why", _why(card)),
         ("After" if card.changes else "Now", _after(card)),
-        ("Costs", _costs(card.outlook) if card.changes else "nothing: the job is left alone"),
+        ("Costs", costs(card.outlook) if card.changes else "nothing: the job is left alone"),
         (
             "Others",
             html.Ul([html.Li(_opinion(item, card.names)) for item in card.opinions], className="plain"),
@@ -220,7 +220,8 @@ def _after(card: Card) -> Any:
     return " · ".join(parts) + unknown
 
 
-def _costs(out: Outlook) -> str:
+def costs(out: Outlook) -> str:
+    """Instances, slots, the restart, the backlog and headroom, before and after."""
     before, after = out.instances
     parts = [f"{after - before:+,} instances ({before:,} → {after:,})"]
     if out.slots[0] != out.slots[1]:

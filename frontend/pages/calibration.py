@@ -71,7 +71,7 @@ def sentence(points: Sequence[Calibration], spreads: Sequence[Spread]) -> str:
     parts = [
         f"{right} of {words.count(len(judged), 'prediction')} about {words.count(changes, 'change')} came true."
     ]
-    for what, name in ((RATE, "rates"), (BUSY, "load")):
+    for what, name in ((RATE, "source rates"), (BUSY, "predictions of load")):
         mine = [item for item in spreads if item.what == what]
         if mine:
             worst = max(mine, key=lambda item: item.half)

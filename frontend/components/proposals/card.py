@@ -12,11 +12,12 @@ from dash import html
 from analytics.model.plain import from_plain
 from analytics.model.reconfigurations import Prediction
 from frontend import words
-from frontend.components import facts
+from frontend.components import facts, recommendation
 from frontend.components.facts import Cell
 from frontend.components.proposals import told
 from frontend.state import View
 from webapp.accounts.models import User
+from webapp.analysis.outlook import Outlook
 from webapp.reconfigurations import policies, selectors
 from webapp.reconfigurations.execution import described
 from webapp.reconfigurations.lifecycle import State
@@ -115,6 +116,7 @@ def _rows(shown: Shown) -> list[tuple[str, Any]]:
         ("Why", why(row)),
         ("After", expected(row)),
         ("Costs", costs(row)),
+        ("Bursts", bursts(row)),
         ("Waiting", f"{told.cost_of_waiting(row)}." if shown.is_open else None),
         ("Made by", _made_by(shown)),
         ("Bound to", _bound(shown)),
@@ -162,6 +164,8 @@ def backlog(per_s: float) -> str:
 
 def costs(row: Proposal) -> str:
     """Instances and slots, and that the job restarts."""
+    if (foreseen := _outlook(row)) is not None:
+        return recommendation.costs(foreseen)
     before = {item["id"]: item["parallelism"] for item in row.binding.get("operators", [])}
     after = before | {key: n for key, n in (row.change.get("parallelism") or {}).items() if key in before}
     if not before:
@@ -174,6 +178,20 @@ def costs(row: Proposal) -> str:
     if slots[0] != slots[1]:
         parts.append(f"slots, if operators share them, {slots[0]:,} → {slots[1]:,}")
     return " · ".join([*parts, "a restart of the job's tasks"])
+
+
+def bursts(row: Proposal) -> str | None:
+    """What is left for bursts, before and after."""
+    told = (row.evidence or {}).get("burst_headroom", {}).get("says", "")
+    return f"{told[:1].upper()}{told[1:]}." if told else None
+
+
+def _outlook(row: Proposal) -> Outlook | None:
+    """What was foreseen when it was made; None if nothing was, or another release wrote it."""
+    try:
+        return from_plain(Outlook, row.evidence["outlook"])  # type: ignore[no-any-return]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
 
 
 def _made_by(shown: Shown) -> str:
