@@ -13,7 +13,7 @@ Sample = tuple[float, float]
 
 def measurements(
     windows: Iterable[tuple[Topology, RateWindow]], changed_ns: tuple[int, int], engine_job_id: str,
-    change: Mapping[str, int],
+    was: Mapping[str, int], change: Mapping[str, int],
 ) -> Measurements:  # fmt: skip
     """Rates, shares and backlog before and after a change, each at the end of its window.
 
@@ -25,8 +25,10 @@ def measurements(
         When the change began and was over (ns since 1970). A window that overlaps it says nothing and is left out.
     engine_job_id
         Windows of another run of the job are left out.
+    was
+        The instances that operators had just before: an earlier window with other ones is about an earlier change.
     change
-        The instances that operators should have had since: a later window with other ones is about another change.
+        The instances that some of them should have since: a later window with other ones is about another change.
 
     Returns
     -------
@@ -37,12 +39,13 @@ def measurements(
     shares: dict[str, list[Sample]] = {}
     backlog: list[Sample] = []
     began_ns, over_ns = changed_ns
+    wanted = {**was, **change}
     for topology, window in windows:
         if topology.job_id != engine_job_id or (window.start_ns < over_ns and window.end_ns > began_ns):
             continue
         after = window.start_ns >= over_ns
         counts = {item.id: item.parallelism for item in topology.operators}
-        if after and any(counts.get(key) != count for key, count in change.items()):
+        if any(counts.get(key) != count for key, count in (wanted if after else was).items()):
             continue
         at_s = (window.end_ns - (over_ns if after else began_ns)) / 1e9
         at_s = at_s if after else min(at_s, -1e-9)

@@ -13,7 +13,6 @@ from webapp.jobs.models import Job
 from webapp.reconfigurations.models import Attempt, Proposal
 
 EDGES = (Edge(SOURCE, SPLIT), Edge(SPLIT, COUNT), Edge(COUNT, SINK))
-ONE_EACH = dict.fromkeys(NAMES, 1)
 
 
 def keep(
@@ -48,10 +47,10 @@ def around(
     Attempt.objects.filter(pk=attempt.pk).update(
         sent_at=attempt.sent_at - shift, started_at=attempt.started_at - shift
     )
-    counts = ONE_EACH | row.change["parallelism"]
+    was = {item["id"]: item["parallelism"] for item in row.binding["operators"]}
     for half in range(1, 5):
         at = attempt.sent_at - shift - timedelta(seconds=30 * half)
-        keep(row.job, at, before_per_s, {SPLIT: 1.0, COUNT: 0.3}, ONE_EACH)
+        keep(row.job, at, before_per_s, {SPLIT: 1.0, COUNT: 0.3}, was)
     for half in range(2 * minutes - 3):
         at = applied_at - shift + timedelta(seconds=85 + 30 * half)
-        keep(row.job, at, after_per_s, busy, counts)
+        keep(row.job, at, after_per_s, busy, was | row.change["parallelism"])

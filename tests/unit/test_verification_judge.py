@@ -110,6 +110,7 @@ def window(start_s: int, maps: int, out: float | None, job: str = "j", reporting
 def test_windows_over_the_change_of_other_runs_and_of_other_changes_say_nothing() -> None:
     found = measurements(
         [
+            window(-30, 2, 300),  # before somebody scaled it down
             window(0, 1, 198),
             window(30, 1, 198),
             window(70, 1, 400),  # over the change at 100 to 110 s
@@ -120,7 +121,7 @@ def test_windows_over_the_change_of_other_runs_and_of_other_changes_say_nothing(
             window(230, 5, None),  # the source did not tell
             window(260, 5, 910, reporting=4),  # one instance is silent
         ],
-        (100 * 10**9, 110 * 10**9), "j", {"map": 5},
+        (100 * 10**9, 110 * 10**9), "j", {"src": 1, "map": 1}, {"map": 5},
     )  # fmt: skip
     assert found.source_rates_per_s["src"].samples == (
         (-40.0, 198), (-10.0, 198), (60.0, 890), (90.0, 900), (210.0, 910),

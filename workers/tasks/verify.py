@@ -9,7 +9,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from analytics.model.plain import from_plain
-from analytics.model.reconfigurations import Prediction
+from analytics.model.reconfigurations import Binding, Prediction
 from analytics.verification.judge import Outcome, Verdict, judge
 from analytics.verification.measure import measurements
 from webapp.jobs import reports
@@ -57,9 +57,10 @@ def _judge(proposal: Proposal, now: datetime) -> Verdict:
     began = proposal.attempt.sent_at or proposal.attempt.started_at
     first = began - verification.MEASURED_BEFORE
     windows = reports.rates(proposal.job, _ns(first), _ns(now))
+    bound = from_plain(Binding, proposal.binding)
     seen = measurements(
         [(item.topology, item.window) for item in windows], (_ns(began), _ns(proposal.applied_at)),
-        proposal.binding["engine_job_id"], proposal.change["parallelism"],
+        bound.engine_job_id, bound.parallelism, proposal.change["parallelism"],
     )  # fmt: skip
     predicted = from_plain(Prediction, proposal.prediction)
     return judge(predicted, seen, names=verification.names_of(proposal))
