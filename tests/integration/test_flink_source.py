@@ -161,6 +161,20 @@ def test_a_redeployed_job_keeps_its_history_and_two_of_one_name_are_two(
     assert Source.objects.get(identity="c" * 32).job == source.job
 
 
+def test_jobs_found_together_are_asked_in_turns_and_each_comes_round() -> None:
+    place = "http://jobmanager:8081"
+    cluster = sources.add_source(SourceKind.FLINK, place)
+    jobs = [sources.add_source(SourceKind.FLINK_JOB, f"{place}/jobs/{at}", cluster) for at in range(10)]
+    asked: list[int] = []
+    for _ in range(4):
+        turn = sources.due_in_turns(SourceKind.FLINK_JOB, not_since=tasks.JOB_EVERY, turns=4)
+        assert len(turn) <= 3
+        Source.objects.filter(pk__in=turn).update(polled_at=timezone.now())
+        asked += turn
+    assert sorted(asked) == sorted(job.pk for job in jobs)
+    assert sources.due_in_turns(SourceKind.FLINK_JOB, not_since=tasks.JOB_EVERY, turns=4) == []
+
+
 def test_a_new_cluster_is_due_at_once_and_again_after_its_interval() -> None:
     source = sources.add_source(SourceKind.FLINK, "http://127.0.0.1:9")
     assert sources.due(SourceKind.FLINK, not_since=tasks.CLUSTER_EVERY) == [source.pk]

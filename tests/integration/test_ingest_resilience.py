@@ -148,7 +148,7 @@ def test_while_the_database_is_away_senders_are_told_to_come_again_and_nothing_i
         port = postgres.port
         postgres.stop()
         eventually(lambda: len(refused) > 5, "some are refused")
-        time.sleep(3)
+        time.sleep(10)
         postgres.restart()
         assert postgres.port == port
         before = len(acknowledged)

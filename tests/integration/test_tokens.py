@@ -13,6 +13,7 @@ from django.utils import timezone
 from tests.support.api import Caller, person, problem_of, secret
 from webapp.accounts.models import Scope, Token, User
 from webapp.accounts.services import InvalidTokenError, create_token, revoke_token, token_of
+from webapp.audit.models import AuditEvent
 
 pytestmark = pytest.mark.django_db
 
@@ -63,6 +64,25 @@ def test_nobody_revokes_a_token_of_another_person() -> None:
     with pytest.raises(Token.DoesNotExist):
         revoke_token(person("eve"), token.pk)
     assert token_of(opened) == token
+    tried = AuditEvent.objects.get(action="token.revoke", object_id=token.pk)
+    assert (tried.actor_name, tried.outcome) == ("eve", "refused")
+
+
+def test_what_is_done_and_tried_with_tokens_is_in_the_audit_record() -> None:
+    owner = person("olga")
+    reader, secret_of_reader = create_token(owner, "reader", ["read"])
+    revoke_token(owner, create_token(owner, "gone", ["read"])[0].pk)
+    with pytest.raises(PermissionDenied):
+        create_token(owner, "more", ["admin"], within=reader)
+    answer = Caller(secret_of_reader).post("/api/v1/tokens", {"name": "x", "scopes": ["read"]})
+    assert problem_of(answer, 403) == "permission_denied"
+    told = AuditEvent.objects.filter(actor_id=owner.pk).order_by("id")
+    assert [(event.action, event.outcome) for event in told] == [
+        ("token.create", "done"), ("token.create", "done"), ("token.revoke", "done"),
+        ("token.create", "refused"), ("token.use", "refused"),
+    ]  # fmt: skip
+    assert told[4].detail["path"] == "/api/v1/tokens"
+    assert not any(secret_of_reader in str(event.detail) for event in told)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from webapp.accounts.models import Scope, Token, User
-from webapp.audit.services import Entry, record
+from webapp.audit.services import Entry, record, record_refused
 
 PREFIX_CHARS = 12
 USE_NOTED_EVERY = timedelta(minutes=1)
@@ -44,10 +44,15 @@ def create_token(
     """
     wanted = sorted(set(scopes))
     _check_values(name, wanted, jobs, expires_at)
-    if within is not None:
-        _check_within(within, wanted, jobs, expires_at)
-    if Token.objects.filter(_live(), owner=actor).count() >= MAX_TOKENS:
-        raise PermissionDenied(f"you have {MAX_TOKENS} tokens already: revoke some first")
+    try:
+        if within is not None:
+            _check_within(within, wanted, jobs, expires_at)
+        if Token.objects.filter(_live(), owner=actor).count() >= MAX_TOKENS:
+            raise PermissionDenied(f"you have {MAX_TOKENS} tokens already: revoke some first")
+    except PermissionDenied as refused:
+        detail = {"name": name, "scopes": wanted, "jobs": sorted(set(jobs))}
+        record_refused(Entry(actor, "token.create", "token", None, reason=str(refused), detail=detail))
+        raise
     secret = f"weir_{secrets.token_urlsafe(32)}"
     with transaction.atomic():
         token = Token.objects.create(
@@ -67,11 +72,15 @@ def revoke_token(actor: User, token_id: int) -> Token:
         If the actor has no such token.
     """
     with transaction.atomic():
-        token = Token.objects.select_for_update().get(pk=token_id, owner=actor)
-        if token.revoked_at is None:
+        token = Token.objects.select_for_update().filter(pk=token_id, owner=actor).first()
+        if token is not None and token.revoked_at is None:
             token.revoked_at = timezone.now()
             token.save(update_fields=["revoked_at"])
             record(_entry(actor, "token.revoke", token))
+    if token is None:
+        reason = "they have no such token"
+        record_refused(Entry(actor, "token.revoke", "token", token_id, reason=reason))
+        raise Token.DoesNotExist(reason)
     return token
 
 

@@ -11,6 +11,13 @@ from rest_framework.views import APIView
 
 from webapp.accounts.models import Scope, Token, User
 from webapp.accounts.services import InvalidTokenError, token_of
+from webapp.api import rates
+from webapp.audit.services import Entry, record_refused
+
+AUDITED = (Scope.DECIDE, Scope.ADMIN)
+"""Scopes whose lack is worth a line in the audit record: they change things."""
+
+NOTED_EVERY_S = 60
 
 
 class BearerToken(BaseAuthentication):
@@ -54,8 +61,20 @@ class HasScope(BasePermission):
         if not isinstance(token, Token):
             return False
         needed: Scope = view.scopes.get(request.method or "", view.scopes["*"])  # type: ignore[attr-defined]
-        require(token, needed)
+        try:
+            require(token, needed)
+        except PermissionDenied as refused:
+            if needed in AUDITED:
+                _note(token, request, str(refused))
+            raise
         return True
+
+
+def _note(token: Token, request: Request, reason: str) -> None:
+    """Keep that a token tried what it may not; a program that goes on trying is one line in a while."""
+    if rates.first_in(f"refused-scope:{token.pk}:{request.method}", NOTED_EVERY_S):
+        detail = {"method": request.method, "path": request.path[:300], "token": str(token)}
+        record_refused(Entry(token.owner, "token.use", "token", token.pk, reason=reason, detail=detail))
 
 
 def require(token: Token, scope: Scope) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from analytics.model.trace import TraceBatch
@@ -46,7 +47,16 @@ def due(kind: SourceKind, *, not_since: timedelta) -> list[int]:
     listed = Q(kind__in=(SourceKind.SPARK_EVENT_LOG_DIRECTORY, SourceKind.FLINK, SourceKind.AUTOSCALER))
     ready = Q(polled_at=None) | (Q(polled_at__lt=now - not_since) & (listed | ~quiet))
     rows = read_now().filter(ready | Q(polled_at__lt=now - QUIET_EVERY), kind=kind)
-    return list(rows.order_by("polled_at").values_list("id", flat=True))
+    return list(rows.order_by(F("polled_at").asc(nulls_first=True)).values_list("id", flat=True))
+
+
+def due_in_turns(kind: SourceKind, *, not_since: timedelta, turns: int) -> list[int]:
+    """Those of :func:`due` whose turn it is: one in ``turns`` of all there are, the longest waiting first.
+
+    So many sources that were found at once are not asked all at once ever after.
+    """
+    share = math.ceil(read_now().filter(kind=kind).count() / turns)
+    return due(kind, not_since=not_since)[:share]
 
 
 def read_now() -> QuerySet[Source]:

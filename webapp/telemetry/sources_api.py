@@ -22,6 +22,7 @@ from webapp.api.pagination import page
 from webapp.api.problems import ProblemError
 from webapp.api.schema import IDEMPOTENCY_KEY, IF_MATCH, PAGE, paged
 from webapp.api.views import ApiView, actor_of, token_of_request
+from webapp.audit.services import Entry, record_refused
 from webapp.telemetry.connections import services
 from webapp.telemetry.connections.selectors import Connection, State, connections, described
 from webapp.telemetry.connections.wanted import (
@@ -109,8 +110,12 @@ def _one(request: Request, source_id: int) -> dict[str, Any]:
 
 def _changeable(request: Request) -> None:
     """A token for some jobs only changes nothing here: most sources give any number of jobs."""
-    if token_of_request(request).jobs:
-        raise PermissionDenied("a token for some jobs only cannot change sources")
+    token = token_of_request(request)
+    if token.jobs:
+        why = "a token for some jobs only cannot change sources"
+        detail = {"method": request.method, "path": request.path, "token": str(token)}
+        record_refused(Entry(actor_of(request), "token.use", "token", token.pk, reason=why, detail=detail))
+        raise PermissionDenied(why)
 
 
 def _tag(body: dict[str, Any]) -> str:

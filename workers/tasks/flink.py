@@ -15,6 +15,9 @@ from workers.collectors.flink import FlinkCluster, FlinkError
 
 CLUSTER_EVERY = timedelta(seconds=10)
 JOB_EVERY = timedelta(seconds=5)
+TURNS = 4
+"""With a look a second, and a second to spare: jobs that are found together are asked one after the other."""
+
 HISTORY_EVERY = 6
 """Checkpoints and rescales are asked for with every sixth poll of a job."""
 
@@ -24,7 +27,7 @@ def poll_flink() -> None:
     """Poll every cluster and job that is due; each in a task of its own, so that a slow one holds up nobody."""
     for pk in sources.due(SourceKind.FLINK, not_since=CLUSTER_EVERY):
         poll_cluster.apply_async([pk], expires=5)
-    for pk in sources.due(SourceKind.FLINK_JOB, not_since=JOB_EVERY):
+    for pk in sources.due_in_turns(SourceKind.FLINK_JOB, not_since=JOB_EVERY, turns=TURNS):
         poll_job.apply_async([pk], expires=5)
 
 
