@@ -5,6 +5,7 @@ Whatever is refused raises a `RefusedError` after the refusal was written to the
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -36,6 +37,8 @@ from webapp.reconfigurations.errors import (
 from webapp.reconfigurations.lifecycle import IN_FLIGHT, State
 from webapp.reconfigurations.models import ChangePolicy, Kind, Mode, Proposal, Vote
 from webapp.reconfigurations.steps import entry, locked, move, refused
+
+logger = logging.getLogger(__name__)
 
 APPLY_TASK = "workers.tasks.apply.apply_proposal"
 
@@ -301,6 +304,10 @@ def _approve(actor: User, proposal: Proposal, *, reason: str, break_glass: bool)
         proposal, State.APPROVED, who=actor, action="break_glass" if break_glass else "approve", reason=reason,
         loud=break_glass, detail=detail, decided_at=timezone.now(), break_glass=break_glass,
     )  # fmt: skip
+    if break_glass:
+        said = (proposal.pk, proposal.job.name, actor.get_username(), reason)
+        warn = partial(logger.warning, "proposal.break_glass proposal=%d job=%s by=%s reason=%s", *said)
+        transaction.on_commit(warn, robust=True)
     _apply_after_commit(proposal)
 
 
