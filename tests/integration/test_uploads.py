@@ -17,6 +17,8 @@ from django.test import Client, override_settings
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
+from frontend.components import upload_parts
+from frontend.state import View
 from tests.support import seed, uploads
 from webapp.accounts.models import Scope, User
 from webapp.accounts.services import create_token
@@ -145,7 +147,11 @@ def test_logs_of_ds2_become_rates_that_every_policy_can_be_tried_on(alices: Clie
     assert [item["code"] for item in row.diagnostics] == ["times_moved"], (
         "they count from the start of the run"
     )
-    assert store(alices, row).state == "stored"
+    assert "6 epochs of rates and 2 operators" in str(upload_parts.sentence(row, None))
+    assert "lines, count" in str(upload_parts.found(row, View.parse("")))
+    row = store(alices, row)
+    assert row.state == "stored"
+    assert "/policy-lab?job=" in str(upload_parts.sentence(row, None))
     job = Job.objects.get(name="wordcount")
     from_ns, to_ns = row.preview["epochs_ns"]
     kept = reports.rates(job, from_ns, to_ns)
