@@ -129,3 +129,11 @@ def test_windows_over_the_change_of_other_runs_and_of_other_changes_say_nothing(
     assert [at_s for at_s, _ in found.utilisation["map"].samples] == [-40.0, -10.0, 60.0, 90.0, 180.0]
     assert found.backlog is not None
     assert all(a[1] < b[1] for a, b in pairwise(found.backlog.samples))
+
+
+def test_a_decline_is_a_regression_even_if_foreseen_unless_there_is_less_to_deliver() -> None:
+    slower = Measurements({"s": over_time(900, 400)})
+    too_few = Prediction((("s", 400.0),), targets_per_s=(("s", 900.0),))
+    assert judge(too_few, slower).outcome is Outcome.REGRESSED
+    quieter = Prediction((("s", 400.0),), targets_per_s=(("s", 400.0),))
+    assert judge(quieter, slower).outcome is Outcome.VERIFIED
