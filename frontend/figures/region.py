@@ -75,7 +75,7 @@ def _extent(region: Region, more: Sequence[Point]) -> list[list[float]]:
 def _axis(colours: Palette, name: str, top: float) -> dict[str, Any]:
     return base.axis(
         colours, range=[0, top], title={"text": f"input of {_short(name)}", "font": {"size": 12}}, nticks=6,
-        fixedrange=True, tickformat="~s",
+        fixedrange=True, tickformat=",.3~r",
     )  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def gauge(name: str, now: float, most: float, colours: Palette) -> Figure:
         ],
         "layout": base.layout(
             colours, margin={"l": 16, "r": 16, "t": 24, "b": 48}, barmode="overlay", dragmode=False,
-            xaxis=base.axis(colours, range=[0, top], fixedrange=True, tickformat="~s",
+            xaxis=base.axis(colours, range=[0, top], fixedrange=True, tickformat=",.3~r",
                             title={"text": f"input of {_short(name)}", "font": {"size": 12}}),
             yaxis=base.axis(colours, showticklabels=False, fixedrange=True, showgrid=False),
             annotations=[

@@ -77,7 +77,9 @@ _guard = threading.Lock()
 
 @contextmanager
 def _solver(model: BurstModel, change: Change) -> Iterator[Solver]:
-    key = (model.version, change.node, change.capacity_ratio, change.application, change.cost_ratio)
+    node = (change.node, change.capacity_ratio) if change.capacity_ratio != 1.0 else None
+    cost = (change.application, change.cost_ratio) if change.cost_ratio != 1.0 else None
+    key = (model.version, node, cost)
     with _guard:
         found = _warm.get(key)
         if found is not None:

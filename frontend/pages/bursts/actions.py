@@ -6,6 +6,7 @@ import json
 import time
 from typing import Any
 
+import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from django.core.exceptions import PermissionDenied, ValidationError
 
@@ -13,8 +14,9 @@ from frontend.pages.bursts.listing import document_of
 from frontend.pages.connections import parts
 from frontend.request import actor
 from webapp.accounts.models import User
-from webapp.bursts import deriving, selectors, services
+from webapp.bursts import deriving, rebalancing, selectors, services
 from webapp.bursts.models import Cluster
+from webapp.reconfigurations.errors import RefusedError
 
 FIELDS = {"rates": "Rates", "model": "Model", "setup": "Jobs", "burst_ratio": "Burst", "alert_ratio": "Alert"}
 
@@ -39,6 +41,51 @@ def forms(cluster: Cluster) -> list[Any]:
             ],
         )
     ]
+
+
+def proposing(cluster: Cluster) -> list[Any]:
+    """The way from the routing to a proposal, for applications that are jobs."""
+    jobs = rebalancing.jobs_in(cluster)
+    if not jobs:
+        return []
+    radios = [dmc.Radio(label=name, value=name) for name in jobs]
+    reason = dcc.Input(id="burst-reason", maxLength=500)
+    return [
+        html.Section(
+            className="card proposing",
+            children=[
+                html.H2("Propose this routing"),
+                html.P(
+                    "People decide about it like about every change; a signed webhook hands the shares to who moves"
+                    " the keys.",
+                    className="muted",
+                ),
+                html.Div(
+                    [
+                        dmc.RadioGroup(radios, id="burst-job", label="Job", value=next(iter(jobs))),
+                        parts.field("Reason", "burst-reason", reason),
+                        html.Button("Propose the rebalance", id="burst-propose", className="primary"),
+                    ],
+                    className="setup",
+                ),
+                html.Div(id="burst-proposed", role="status"),
+            ],
+            **{"aria-label": "Propose this routing"},
+        )
+    ]
+
+
+def propose(_clicks: int, name: str, reason: str, path: str) -> Any:
+    """Put the rounded shares of one job up for decision."""
+    try:
+        person, cluster = _cluster(path)
+        job = rebalancing.jobs_in(cluster).get(str(name))
+        if job is None:
+            raise PermissionDenied("choose one of the jobs")
+        row = rebalancing.propose_rebalance(person, cluster, job, str(reason or ""))
+    except (PermissionDenied, RefusedError) as error:
+        return html.P(f"Not proposed: {error}.", className="error")
+    return html.P(["Proposed: ", html.A(f"open proposal {row.pk}", href=f"/proposals/{row.pk}"), "."])
 
 
 def _rates(lines: str) -> Any:
@@ -149,6 +196,11 @@ def _tried(act: Any, path: str) -> Any:
 def register(app: Dash) -> None:
     """Callbacks of the forms."""
     where = State("url", "pathname")
+    app.callback(
+        Output("burst-proposed", "children"), Input("burst-propose", "n_clicks"), State("burst-job", "value"),
+        State("burst-reason", "value"), where, running=[(Output("burst-propose", "disabled"), True, False)],
+        prevent_initial_call=True,
+    )(propose)  # fmt: skip
     said = Output("burst-done", "children", allow_duplicate=True)
     for button, states, act in (
         ("burst-rates-save", [State("burst-rates", "value")], save_rates),

@@ -79,6 +79,7 @@ def layout(cluster: Cluster) -> Any:
                     facts.sheet("burst-model", "What does this rest on?"),
                 ],
             ),
+            *actions.proposing(cluster),
             *(actions.forms(cluster) if may_change(actor(), cluster) else []),
         ],
     )  # fmt: skip

@@ -87,14 +87,15 @@ def tried(change: Change) -> str:
     """What is tried out, in words."""
     parts = []
     if change.capacity_ratio != 1:
-        parts.append(f"{change.node} with {change.capacity_ratio:.0%} of its capacity".replace("%", " %"))
+        parts.append(f"{change.capacity_ratio * 100:.0f} % of the capacity of {change.node}")
     if change.cost_ratio != 1:
-        parts.append(f"{change.application} at {change.cost_ratio * 100:.0f} % of its cost per record")
+        parts.append(f"{change.cost_ratio * 100:.0f} % of the cost per record of {change.application}")
     if change.rate_ratio != 1:
-        parts.append(f"{change.rate_of or 'all inputs'} at {change.rate_ratio * 100:.0f} %")
+        of = f"the input of {change.rate_of}" if change.rate_of else "all inputs"
+        parts.append(f"{change.rate_ratio * 100:.0f} % of {of}")
     if change.lost:
-        parts.append(f"without {change.lost}")
-    return f"With {words.series(parts)}"
+        parts.append(f"lost {change.lost}")
+    return f"If we had {words.series(parts)}"
 
 
 def foretold(found: Forecast, view: View, alert_ratio: float) -> str:

@@ -31,7 +31,9 @@ def controls(model: BurstModel, wish: Wish, drawn: str | None) -> tuple[Any, Any
         _slider("cap", "Capacity of", facts.select("Capacity of", "node", _options(nodes), change.node))
     )
     found.append(
-        _slider("cost", "Cost per record of", facts.select("Cost of", "app", own, change.application))
+        _slider(
+            "cost", "Cost per record of", facts.select("Cost per record of", "app", own, change.application)
+        )
     )
     every = [("", [("", "all"), *((name, name) for name in names)])]
     found.append(_slider("rate", "Input of", facts.select("Input of", "of", every, change.rate_of)))

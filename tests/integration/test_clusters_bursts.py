@@ -1,0 +1,112 @@
+"""What changes leave for bursts: told with every rescale, a reason to refuse, and routing as a proposal."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from analytics.model.reconfigurations import binding_of
+from tests.support import clusters, fleet
+from tests.support.burst_models import worked_example
+from webapp.accounts.models import User
+from webapp.audit.models import AuditEvent
+from webapp.bursts import deriving, services
+from webapp.bursts.headroom import TooLittleHeadroomError
+from webapp.bursts.models import Cluster
+from webapp.bursts.rebalancing import propose_rebalance
+from webapp.jobs.models import Job, JobGroup, Membership, Role
+from webapp.jobs.services import ensure_job
+from webapp.reconfigurations.errors import InvalidProposalError, NotAllowedError
+from webapp.reconfigurations.models import ChangePolicy, EngineKind, Kind, Mode, Proposal
+from webapp.reconfigurations.services import Draft, propose
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def boss() -> User:
+    return User.objects.create_superuser("boss")
+
+
+def measured_job() -> tuple[Job, Draft]:
+    """A job of a group with rates, and a draft that halves its last operator."""
+    seen = fleet.measured(3, time.time_ns(), operators=3, instances=4)
+    job = fleet.store(seen)
+    job.group = JobGroup.objects.create(name="theirs")
+    job.save()
+    ChangePolicy.objects.create(job=job, mode=Mode.RECOMMEND)
+    change = {"parallelism": {"operator-2": 2}}
+    return job, Draft(Kind.RESCALE, change, binding_of(seen.topology))
+
+
+def test_every_rescale_says_what_is_left_for_bursts_before_and_after(boss: User) -> None:
+    job, draft = measured_job()
+    told = propose(boss, job, draft).evidence["burst_headroom"]
+    assert told["cluster"] == "", "it is in no cluster: the job alone counts"
+    assert told["after"] <= told["before"]
+    assert told["says"].startswith("the job's input can grow by")
+    more = Draft(Kind.RESCALE, {"parallelism": {f"operator-{k}": 8 for k in range(3)}}, draft.binding)
+    told = propose(boss, job, more).evidence["burst_headroom"]
+    assert told["after"] == pytest.approx(2 * (told["before"] + 1) - 1), (
+        "twice the instances, twice the input"
+    )
+
+
+def test_a_scale_down_that_leaves_less_than_the_configured_burst_is_refused_with_that_reason(
+    boss: User,
+) -> None:
+    job, draft = measured_job()
+    cluster = deriving.create_derived(boss, "prod", {"jobs": [job.name]}, group=job.group)
+    clusters.survey_here()
+    services.set_bounds(boss, cluster, burst_ratio=50.0, alert_ratio=0.0)
+    with pytest.raises(
+        TooLittleHeadroomError, match="too little would be left for bursts: all inputs of the cluster"
+    ):
+        propose(boss, job, draft)
+    assert not Proposal.objects.exists()
+    event = AuditEvent.objects.filter(action="proposal.propose", outcome="refused").latest("id")
+    assert "the configured burst is 5e+03 %" in event.reason
+    services.set_bounds(boss, cluster, burst_ratio=0.0, alert_ratio=0.0)
+    told = propose(boss, job, Draft(draft.kind, {"parallelism": {"operator-2": 8}}, draft.binding))
+    assert told.evidence["burst_headroom"]["cluster"] == "prod", (
+        "a scale-up is not refused, and says the cluster's"
+    )
+
+
+def rebalanced(boss: User, engine: EngineKind = EngineKind.WEBHOOK) -> tuple[Job, Cluster]:
+    job = ensure_job("app1")
+    job.group = JobGroup.objects.create(name="ours")
+    job.save()
+    ChangePolicy.objects.create(job=job, mode=Mode.RECOMMEND, engine=engine)
+    cluster = services.create_cluster(boss, "prod", worked_example(), group=job.group)
+    services.set_rates(boss, cluster, {"app1": 0.05, "app2": 0.05}, time.time_ns())
+    clusters.survey_here()
+    return job, cluster
+
+
+def test_the_plan_becomes_a_rebalance_proposal_in_whole_key_groups(boss: User) -> None:
+    job, cluster = rebalanced(boss)
+    proposal = propose_rebalance(boss, cluster, job, "before the sale")
+    assert proposal.kind == Kind.REBALANCE
+    shares = proposal.change["rebalance"]["components"]
+    assert set(shares) == {"c1", "c3"}, "the second stage runs on one node"
+    assert sum(one["key_groups"] for one in shares.values()) == 128
+    headroom = proposal.evidence["headroom"]
+    assert headroom["exact_all_by"] == pytest.approx(0.11, abs=1e-6)
+    assert 0.10 < headroom["rounded_all_by"] <= headroom["exact_all_by"] + 1e-9
+    assert "app2" in proposal.risks[0]
+
+
+def test_what_moves_no_keys_and_who_may_not_are_refused(boss: User) -> None:
+    job, cluster = rebalanced(boss, EngineKind.FLINK)
+    with pytest.raises(InvalidProposalError, match="moves no keys"):
+        propose_rebalance(boss, cluster, job)
+    ChangePolicy.objects.update(engine=EngineKind.WEBHOOK)
+    viewer = User.objects.create_user("vera")
+    Membership.objects.create(user=viewer, group=job.group, role=Role.VIEWER)
+    with pytest.raises(NotAllowedError):
+        propose_rebalance(viewer, cluster, job)
+    services.upload_model(boss, cluster, worked_example(6.5))
+    with pytest.raises(InvalidProposalError, match="no answers yet for the current model"):
+        propose_rebalance(boss, cluster, job)
