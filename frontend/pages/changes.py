@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from frontend import freshness, words
 from frontend.components import states
-from frontend.components.proposals import body, card
+from frontend.components.proposals import body, card, target
 from frontend.request import person
 from frontend.state import View
 from webapp.analysis import advice
@@ -186,8 +186,11 @@ def propose_this(clicks: int | None, path: str) -> Any:
     """Propose what is recommended, in the reader's name."""
     if not clicks:
         return no_update
+    job = target.job_at(path)
+    if job is None:
+        return f"Not proposed: {target.NONE}."
     try:
-        row = proposing.propose_recommended(person(), _job(path))
+        row = proposing.propose_recommended(person(), job)
     except RefusedError as error:
         return f"Not proposed: {error}."
     _tell(row)
@@ -200,7 +203,9 @@ def propose_by_hand(
     """Propose what the form says."""
     if not clicks:
         return [no_update, no_update]
-    job = _job(path)
+    job = target.job_at(path)
+    if job is None:
+        return [f"Not proposed: {target.NONE}.", "harm"]
     wanted = {}
     for item, text in zip(ids, values, strict=True):
         written = (text or "").replace(",", "").strip()

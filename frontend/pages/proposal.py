@@ -66,7 +66,8 @@ def go_back(clicks: int | None, path: str) -> Any:
     if not clicks:
         return no_update
     try:
-        made = propose_way_back(person(), _row(path).pk)
+        found = ADDRESS.match(path)
+        made = propose_way_back(person(), int(found[1]) if found else 0)
     except RefusedError as error:
         return f"Not proposed: {error}."
     said = f"✓ Proposed to go back: proposal {made.pk}. Somebody else must approve it."

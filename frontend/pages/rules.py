@@ -12,7 +12,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from frontend import freshness
 from frontend.components import facts, states, windows
 from frontend.components.facts import Cell
-from frontend.components.proposals import body, told
+from frontend.components.proposals import body, target, told
 from frontend.pages.connections.parts import field, mistakes
 from frontend.request import person
 from frontend.state import View
@@ -274,6 +274,9 @@ def save(clicks: int | None, mode: str, engine: str, written: str | None, *value
     if not clicks:
         return no_update
     *fields, path = values
+    job = target.job_at(str(path))
+    if job is None:
+        return html.P(f"Not saved: {target.NONE}.", className="harm")
     try:
         changes: dict[str, Any] = {
             "mode": mode,
@@ -285,11 +288,11 @@ def save(clicks: int | None, mode: str, engine: str, written: str | None, *value
                 changes[key] = _number(key, value)
             elif key != "webhook_secret" or value:
                 changes[key] = str(value or "").strip()
-        governance.change_rules(person(), _job(path), **changes)
+        governance.change_rules(person(), job, **changes)
     except ValidationError as error:
         return mistakes(error, NAMES)
     except (RefusedError, PermissionDenied) as error:
-        return html.P(f"Not saved: {error}.", className="harm")
+        return html.P(f"Not saved: {target.refusal(job, error)}.", className="harm")
     _done("✓ The rules were saved.")
     return html.P("Saved.", className="good")
 
@@ -311,7 +314,9 @@ def _freezer(on: bool, everything: bool) -> Any:
     def act(clicks: int | None, reason: str | None, path: str) -> Any:
         if not clicks:
             return no_update
-        job = None if everything else _job(path)
+        job = None if everything else target.job_at(path)
+        if job is None and not everything:
+            return f"Not done: {target.NONE}."
         what = "All jobs are" if job is None else f"{job.name} is"
         try:
             if on:
@@ -319,7 +324,7 @@ def _freezer(on: bool, everything: bool) -> Any:
             else:
                 governance.lift_freeze(person(), job, str(reason or "")[:500])
         except (RefusedError, PermissionDenied) as error:
-            return f"Not done: {error}."
+            return f"Not done: {target.refusal(job, error) if job is not None else error}."
         _done(f"✓ {what} frozen." if on else f"✓ {what} no longer frozen.")
         return ""
 
@@ -328,9 +333,11 @@ def _freezer(on: bool, everything: bool) -> Any:
 
 def give_role(clicks: int | None, name: str | None, role: str, path: str) -> list[Any]:
     """Give a person a role in the job's group, or take it away."""
-    job = _job(path)
-    if not clicks or job.group is None:
+    if not clicks:
         return [no_update, no_update]
+    job = target.job_at(path)
+    if job is None or job.group is None:
+        return [f"Not done: {target.NONE}, or it is in no group.", "harm"]
     who = User.objects.filter(username=str(name or "").strip()).first()
     if who is None:
         return [f"There is no account “{name or ''}”.", "harm"]
@@ -339,7 +346,7 @@ def give_role(clicks: int | None, name: str | None, role: str, path: str) -> lis
     try:
         set_role(person(), job.group, who, None if role == "none" else Role(role))
     except PermissionDenied as error:
-        return [f"Not done: {error}.", "harm"]
+        return [f"Not done: {target.refusal(job, error)}.", "harm"]
     _done(f"✓ {who.get_username()}: {role}.")
     return ["Done.", "good"]
 
