@@ -21,6 +21,9 @@ LEAST_AGE_S = 80.0
 LEAST_SPAN_S = 30.0
 """Measurements must cover at least so long."""
 
+HELD_BACK_RATIO = 0.1
+"""A source held back for less of its time than this delivers all there is to deliver."""
+
 LEAST_SAMPLES = 2
 """Each is an average over up to a minute already."""
 
@@ -73,11 +76,16 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """What was measured around a change, by operator id. The backlog is records waiting before the sources."""
+    """What was measured around a change, by operator id. The backlog is records waiting before the sources.
+
+    ``held_back`` is the share of time (0 to 1) that a source's instances were back-pressured, where that tells
+    whether it could have delivered more.
+    """
 
     source_rates_per_s: Mapping[str, Measured] = field(default_factory=dict)
     utilisation: Mapping[str, Measured] = field(default_factory=dict)
     backlog: Measured | None = None
+    held_back: Mapping[str, Measured] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,20 +204,26 @@ def _slower_than_before(
 ) -> list[str]:
     """Sources that deliver clearly less than before, and less than they should.
 
-    A decline that was meant, since there is less to deliver, is none; one that was foreseen, since the job cannot
-    keep up, is.
+    A decline that was meant, or came by itself, since there is less to deliver, is none; one that was foreseen,
+    since the job cannot keep up, is.
     """
     wanted = dict(predicted.source_rates_per_s) | dict(predicted.targets_per_s)
     told = []
     for key, measured in seen.source_rates_per_s.items():
         before, after = measured.before(), measured.after()
-        if before is None or after is None:
+        if before is None or after is None or _nothing_more_came(seen.held_back.get(key)):
             continue
         floor = min(before, wanted.get(key, before))
         if after < floor * (1 - tolerance.regression_ratio):
             name = names.get(key, key)
             told.append(f"{name} delivers {after:,.0f} records/s, before the change it was {before:,.0f}")
     return told
+
+
+def _nothing_more_came(held_back: Measured | None) -> bool:
+    """Whether a source is known to deliver all it gets."""
+    share = held_back.after() if held_back else None
+    return share is not None and share < HELD_BACK_RATIO
 
 
 def slope_per_s(samples: Sequence[tuple[float, float]]) -> float | None:

@@ -37,6 +37,7 @@ def measurements(
     """
     rates: dict[str, list[Sample]] = {}
     shares: dict[str, list[Sample]] = {}
+    held: dict[str, list[Sample]] = {}
     backlog: list[Sample] = []
     began_ns, over_ns = changed_ns
     wanted = {**was, **change}
@@ -53,10 +54,13 @@ def measurements(
         for operator in window.operators:
             if operator.operator_id in sources:
                 _add(rates, operator.operator_id, at_s, _output(operator))
+                if operator.operator_id not in change:  # of a source with other instances it says nothing
+                    _add(held, operator.operator_id, at_s, _held_back(operator))
             _add(shares, operator.operator_id, at_s, _busy(operator))
         if (lag := _lag([item for item in window.operators if item.operator_id in sources])) is not None:
             backlog.append((at_s, lag))
-    return Measurements(_measured(rates), _measured(shares), Measured(tuple(backlog)) if backlog else None)
+    waiting = Measured(tuple(backlog)) if backlog else None
+    return Measurements(_measured(rates), _measured(shares), waiting, _measured(held))
 
 
 def _output(operator: OperatorRates) -> float | None:
@@ -66,6 +70,11 @@ def _output(operator: OperatorRates) -> float | None:
 
 def _busy(operator: OperatorRates) -> float | None:
     total = _total([item.busy_ratio for item in operator.instances], operator.expected)
+    return None if total is None else total / operator.expected
+
+
+def _held_back(operator: OperatorRates) -> float | None:
+    total = _total([item.backpressured_ratio for item in operator.instances], operator.expected)
     return None if total is None else total / operator.expected
 
 

@@ -3,7 +3,7 @@ nothing is applied twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -125,8 +125,27 @@ def test_a_put_that_somebody_overwrote_while_nobody_watched_is_not_repeated(
     assert len(flink.puts) == 1
 
 
-def test_kill_9_while_a_verdict_is_written_leaves_neither_verdict_nor_way_back(
-    job: Job, flink: FlinkServer, tmp_path: Path, log: Path
+def hold_rates(row: Proposal) -> None:
+    """The worker waits where it reads what was measured."""
+    with connection.cursor() as cursor:
+        cursor.execute("LOCK TABLE jobs_rates IN ACCESS EXCLUSIVE MODE")
+
+
+def hold_proposal(row: Proposal) -> None:
+    """The worker has judged, and waits to write the verdict."""
+    Proposal.objects.select_for_update().get(pk=row.pk)
+
+
+def hold_rules(row: Proposal) -> None:
+    """The verdict is written, and the worker waits to propose the way back, in the same transaction."""
+    ChangePolicy.objects.select_for_update().get(job=row.job)
+
+
+@pytest.mark.parametrize(
+    "held", [hold_rates, hold_proposal, hold_rules], ids=["measure", "verdict", "way-back"]
+)
+def test_kill_9_while_a_verdict_is_made_leaves_neither_verdict_nor_way_back(
+    job: Job, flink: FlinkServer, tmp_path: Path, log: Path, held: Callable[[Proposal], None]
 ) -> None:
     row = propose(None, job, draft())
     approve(member(job, Role.APPROVER), row.pk, expected_version=1)
@@ -134,8 +153,7 @@ def test_kill_9_while_a_verdict_is_written_leaves_neither_verdict_nor_way_back(
     around(row, 880, 400, {SPLIT: 0.2, COUNT: 0.2})
     with celery_worker(QUEUE, tmp_path, log) as worker:
         with transaction.atomic():
-            # The verdict is written, and the worker now waits for the rules' lock to propose the way back.
-            ChangePolicy.objects.select_for_update().get(job=job)
+            held(row)
             enqueue("workers.tasks.verify.verify_due", queue=QUEUE)
             wait_for("a worker that waits for the lock", somebody_waits, log)
             kill(worker)

@@ -287,3 +287,16 @@ def test_nothing_can_be_proposed_about_a_job_of_which_nothing_is_known_or_that_i
     with pytest.raises(errors.InvalidProposalError, match="no operator"):
         propose_by_hand(anna, job, {"ffff\0": 2})
     assert AuditEvent.objects.filter(action="proposal.propose", outcome="refused").count() >= 5
+
+
+def test_nothing_is_proposed_about_a_job_that_another_controller_scales() -> None:
+    job = recommended(Mode.RECOMMEND, scaled_by="KEDA")
+    assert follow() == NONE
+    assert not AuditEvent.objects.filter(job_id=job.pk).exists(), "and nobody is told so every 20 s"
+    with pytest.raises(errors.OwnedError, match="KEDA scales this job"):
+        propose_by_hand(member(job, Role.OPERATOR), job, {SPLIT: 3})
+    ChangePolicy.objects.update(scaled_by="")
+    assert follow() == ONE
+    ChangePolicy.objects.update(scaled_by="an HPA")
+    with pytest.raises(errors.OwnedError):
+        approve(member(job, Role.APPROVER), only(job).pk, expected_version=1)

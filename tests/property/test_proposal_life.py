@@ -18,7 +18,7 @@ from webapp.reconfigurations import governance
 from webapp.reconfigurations.errors import RefusedError
 from webapp.reconfigurations.lifecycle import IN_FLIGHT, TRANSITIONS, IllegalTransitionError, State, check
 from webapp.reconfigurations.models import Mode, Proposal
-from webapp.reconfigurations.services import approve, expire_due, mark_stale, propose, reject
+from webapp.reconfigurations.services import approve, expire_due, mark_stale, propose, reject, withdraw
 from webapp.reconfigurations.steps import locked, move
 
 pytestmark = pytest.mark.django_db
@@ -69,6 +69,11 @@ class Life(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         expire_due()
+
+    @rule(which=PICK)
+    def the_policy_thinks_again(self, which: int) -> None:
+        if (pk := self.pick(which)) is not None:
+            withdraw(pk, "policy ds2", "nothing to change any more")
 
     @rule(which=PICK, split=st.integers(1, 2))
     def the_job_is_seen(self, which: int, split: int) -> None:

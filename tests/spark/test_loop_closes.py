@@ -33,7 +33,7 @@ from workers.tasks.proposals import follow_recommendations, look_after
 from workers.tasks.recommend import recommend
 from workers.tasks.verify import verify_due
 
-pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
 AGO_S = 140
 """The change is moved so far into the past, so that what came of it is there to be judged."""
 

@@ -137,3 +137,15 @@ def test_a_decline_is_a_regression_even_if_foreseen_unless_there_is_less_to_deli
     assert judge(too_few, slower).outcome is Outcome.REGRESSED
     quieter = Prediction((("s", 400.0),), targets_per_s=(("s", 400.0),))
     assert judge(quieter, slower).outcome is Outcome.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("held_back", "outcome"),
+    [(None, Outcome.REGRESSED), (0.6, Outcome.REGRESSED), (0.02, Outcome.INCONCLUSIVE)],
+)
+def test_a_source_that_delivers_less_since_less_comes_has_not_regressed(
+    held_back: float | None, outcome: Outcome
+) -> None:
+    told = {} if held_back is None else {"src": over_time(0.7, held_back)}
+    slower = Measurements({"src": over_time(900, 400)}, {"map": over_time(1.0, 0.9)}, held_back=told)
+    assert judge(PREDICTED, slower).outcome is outcome

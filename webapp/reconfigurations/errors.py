@@ -73,6 +73,12 @@ class ObserveOnlyError(RefusedError):
     code = "observe_only"
 
 
+class OwnedError(RefusedError):
+    """Another controller scales this job."""
+
+    code = "owned"
+
+
 class InvalidProposalError(RefusedError):
     """What is proposed makes no sense for this job."""
 

@@ -16,6 +16,7 @@ from webapp.reconfigurations.errors import (
     FrozenError,
     NotAllowedError,
     ObserveOnlyError,
+    OwnedError,
     ReasonRequiredError,
     StaleViewError,
 )
@@ -97,17 +98,31 @@ def why_a_reason(proposal: Proposal, *, approves: bool, break_glass: bool) -> st
     return f"this is flagged risky ({'; '.join(proposal.risks)})" if proposal.risks else ""
 
 
+def check_owner(rules: ChangePolicy) -> None:
+    """Let through what no other controller decides about, as far as an admin said so.
+
+    Raises
+    ------
+    OwnedError
+        Otherwise.
+    """
+    if rules.scaled_by:
+        raise OwnedError(f"{rules.scaled_by} scales this job, and Weir does not fight it")
+
+
 def check_rules(actor: User, proposal: Proposal) -> None:
     """Let an approval through that no rule forbids (break-glass goes past these).
 
     Raises
     ------
-    NotAllowedError, FrozenError, ObserveOnlyError
+    NotAllowedError, FrozenError, ObserveOnlyError, OwnedError
         Otherwise.
     """
     if proposal.by_hand and proposal.proposed_by_id == actor.pk:
         raise NotAllowedError("you proposed this yourself: somebody else must approve it")
-    if rules_of(proposal.job).mode == Mode.OBSERVE:
+    rules = rules_of(proposal.job)
+    check_owner(rules)
+    if rules.mode == Mode.OBSERVE:
         raise ObserveOnlyError(f"Weir only observes {proposal.job.name}; an admin can change its mode")
     if (freeze := freeze_on(proposal.job)) is not None:
         what = proposal.job.name if freeze.job_id else "everything"

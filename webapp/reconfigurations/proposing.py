@@ -123,7 +123,9 @@ def follow() -> Followed:
     since = timezone.now() - timedelta(microseconds=FRESH_NS / 1_000)
     current = list(
         Recommendation.objects.filter(superseded_at=None, confirmed_at__gte=since, job__finished=False)
-        .filter(job__change_policy__mode__in=(Mode.RECOMMEND, Mode.AUTOMATIC))
+        .filter(
+            job__change_policy__mode__in=(Mode.RECOMMEND, Mode.AUTOMATIC), job__change_policy__scaled_by=""
+        )
         .select_related("job", "job__change_policy")
         .defer("payload")
         .order_by("job_id")

@@ -108,6 +108,7 @@ def _propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
     rules = ChangePolicy.objects.select_for_update().get(job=job)  # one proposes at a time
     if rules.mode == Mode.OBSERVE and actor is None:
         raise ObserveOnlyError(f"Weir only observes {job.name}; an admin can change its mode")
+    policies.check_owner(rules)
     _check_change(draft)
     older = (
         Proposal.objects.select_for_update().filter(job=job, kind=draft.kind, state=State.PROPOSED).first()
