@@ -151,6 +151,8 @@ WEIR_UPLOAD_MAX_BYTES = integer("WEIR_UPLOAD_MAX_BYTES", 2 << 30)
 WEIR_UPLOAD_MAX_UNPACKED_BYTES = integer("WEIR_UPLOAD_MAX_UNPACKED_BYTES", 4 << 30)
 WEIR_UPLOAD_MAX_RECORDS = integer("WEIR_UPLOAD_MAX_RECORDS", 10_000_000)
 
+# Networks inside that messages to channels may go to, such as 10.1.0.0/16, separated by commas.
+WEIR_ALLOWED_INSIDE = os.environ.get("WEIR_ALLOWED_INSIDE", "")
 # Mails. Without a server they lie in the outbox, a page.
 WEIR_SMTP_URL = os.environ.get("WEIR_SMTP_URL", "")
 WEIR_MAIL_FROM = os.environ.get("WEIR_MAIL_FROM", "Weir <weir@localhost>")

@@ -9,6 +9,7 @@ import time
 import uuid
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 
 import zstandard
 from django.conf import settings
@@ -26,6 +27,7 @@ from workers.mail import MailServer, Post, RefusedError, RefusedForNowError, Ser
 
 logger = logging.getLogger(__name__)
 
+LOOK_AGAIN_AFTER = timedelta(minutes=1)
 CLAIMED_AT_ONCE = 25
 """Few, so that a worker that dies holds up few."""
 
@@ -126,6 +128,9 @@ def _message(delivery: Delivery, composer: Composer, tally: Tally) -> bytes | No
         tally.failed += 1
         return None
     if not digest.sections and delivery.subscription.only_if_something:
+        if deliveries.out_of_turn(delivery):  # it was asked for: it waits until there is something to tell
+            deliveries.put_back(delivery, "", now, now + LOOK_AGAIN_AFTER)
+            return None
         deliveries.skipped(delivery)
         tally.skipped += 1
         return None

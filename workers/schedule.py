@@ -78,6 +78,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 10.0,
         "options": {"expires": 20},
     },
+    "send messages to channels": {
+        "task": "workers.tasks.notify.send_messages",
+        "schedule": 2.0,
+        "options": {"expires": 4},
+    },
     "tend uploads": {
         "task": "workers.tasks.uploads.tend",
         "schedule": 60.0,

@@ -13,6 +13,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 from django.utils import timezone
 from PIL import Image
@@ -171,6 +172,26 @@ def test_a_quiet_day_sends_nothing_unless_that_is_wanted(inbox: Inbox, now: date
     assert pictures == {}
 
 
+def test_the_first_digest_of_a_trial_waits_until_there_is_something_to_tell(
+    settings: object, now: datetime
+) -> None:
+    settings.WEIR_SMTP_URL = ""  # type: ignore[attr-defined]
+    root = User.objects.create_superuser("admin")
+    call_command("first_digest")
+    call_command("first_digest")
+    row = Subscription.objects.get()
+    assert row.person == root
+    assert now < row.next_due_at < now + timedelta(minutes=5)
+    Subscription.objects.update(next_due_at=now - timedelta(seconds=1))
+    send_digests()
+    waits = Delivery.objects.get()
+    assert (waits.state, waits.error) == (DeliveryState.DUE, "")
+    limiter_moved(make_job(), now)
+    Delivery.objects.update(not_before=timezone.now())
+    send_digests()
+    assert "1 limiter moved" in selectors.outbox(root).get().subject
+
+
 def test_decisions_come_in_the_order_of_what_waiting_costs(inbox: Inbox, now: datetime) -> None:
     first = make_job()
     ann = follower(first)
@@ -256,8 +277,8 @@ def test_old_mails_and_old_hours_are_forgotten_and_the_history_stays_for_a_while
         "hourly limiters": 0, "old mails": 0, "old notices of mails": 0,
     }  # fmt: skip
     Delivery.objects.update(period_to=now - timedelta(days=20))
-    HourlyLimiter.objects.update(hour=now - timedelta(days=20))
     HourlyLimiter.objects.filter(pk__gt=HourlyLimiter.objects.order_by("pk")[0].pk).delete()
+    HourlyLimiter.objects.update(hour=now - timedelta(days=20))
     gone = retention.forget(now - timedelta(days=14), now - timedelta(days=90))
     assert gone == {"hourly limiters": 1, "old mails": 1, "old notices of mails": 0}
     assert Delivery.objects.get().message is None

@@ -26,8 +26,9 @@ def follower(job: Job, name: str = "ann", role: Role = Role.APPROVER) -> User:
 
 
 def due(person: User, job: Job | None, now: datetime, **more: object) -> Subscription:
-    """A daily subscription to the job's group that is due now, at a whole minute."""
-    at = now.replace(second=0, microsecond=0)
+    """A daily subscription to the job's group whose hour has just begun."""
+    at = now.replace(minute=0, second=0, microsecond=0)
+    more.setdefault("hour", at.hour)
     return subscribe(person, job.group if job else None, first_due_at=at, **more)  # type: ignore[arg-type]
 
 

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from webapp.notifications.carriers import wait_after
 from webapp.notifications.models import Delivery, DeliveryState, Subscription
-from webapp.notifications.schedule import Rhythm, newest_due, next_due
+from webapp.notifications.schedule import Rhythm, moment, newest_due, next_due
 
 LEASE = timedelta(minutes=2)
 """How long a worker may go without a sign of life; composing and sending one mail takes seconds at most."""
@@ -111,6 +111,13 @@ def put_back_untried(delivery: Delivery, error: str, not_before: datetime) -> No
         state=DeliveryState.DUE, not_before=not_before, lease_until=None, error=_line(error),
         attempts=max(delivery.attempts - 1, 0),
     )  # fmt: skip
+
+
+def out_of_turn(delivery: Delivery) -> bool:
+    """Whether it was asked for at another moment than the subscription's, as the demo's first digest is."""
+    row, until = delivery.subscription, delivery.period_to
+    zone = ZoneInfo(row.zone)
+    return moment(until.astimezone(zone).date(), row.hour, zone) != until
 
 
 def give_up(delivery: Delivery, error: str) -> None:

@@ -129,3 +129,71 @@ class HourlyLimiter(models.Model):
 
     def __str__(self) -> str:
         return f"{self.job_id} at {self.hour:%F %R}"
+
+
+class ChannelKind(models.TextChoices):
+    """Where a group's messages can go."""
+
+    WEBHOOK = "webhook", "signed webhook"
+    SLACK = "slack", "Slack-compatible webhook"
+    PAGERDUTY = "pagerduty", "PagerDuty events"
+
+
+class Channel(models.Model):
+    """A place outside that gets messages about a job group.
+
+    ``secret`` is encrypted (``webapp.notifications.sealing``) and never shown: what signs a webhook, PagerDuty's
+    routing key, or Slack's whole address, which is a secret itself. ``place`` is what is shown of the address.
+    """
+
+    group = models.ForeignKey(JobGroup, on_delete=models.CASCADE, related_name="channels")
+    kind = models.CharField(max_length=10, choices=ChannelKind.choices)
+    name = models.CharField(max_length=100)
+    address = models.CharField(max_length=900, blank=True)
+    place = models.CharField(max_length=300)
+    secret = models.BinaryField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by_name = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(name="channel_name_once", fields=("group", "name")),
+            models.CheckConstraint(name="channel_kind_known", condition=Q(kind__in=ChannelKind.values)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.group}"
+
+
+class Message(models.Model):
+    """One message to a channel, and what became of it: a row of the channel's delivery log.
+
+    Claimed as a ``Delivery`` is. ``content`` is what it says (``title``, ``text``, ``url``, ``severity``, ``key``).
+    """
+
+    channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="messages", db_index=False)
+    content = models.JSONField()
+    state = models.CharField(max_length=10, choices=DeliveryState.choices, default=DeliveryState.DUE)
+    created_at = models.DateTimeField(auto_now_add=True)
+    holder = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+    not_before = models.DateTimeField()
+    sent_at = models.DateTimeField(null=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    took_ms = models.PositiveIntegerField(null=True)
+    answer = models.TextField(blank=True)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        indexes = (
+            models.Index(
+                name="message_open",  # the claim
+                fields=("not_before",),
+                condition=Q(state__in=(DeliveryState.DUE, DeliveryState.SENDING)),
+            ),
+            models.Index(name="message_log", fields=("channel", "-id")),
+        )
+
+    def __str__(self) -> str:
+        return f"message {self.pk} to {self.channel_id}: {self.state}"

@@ -34,7 +34,7 @@ class WebhookEngine:
         now: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self.url, self.note, self.waits_s, self.now = url, note, waits_s, now
-        self._key = _key(secret)
+        self._key = key_of(secret)
 
     def observe(self, engine_job_id: str) -> None:
         """See ``base.Engine``: a receiver only listens."""
@@ -106,7 +106,14 @@ def sign(key: bytes, message_id: str, stamp: str, body: bytes) -> str:
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
-def _key(secret: str) -> bytes:
+def key_of(secret: str) -> bytes:
+    """The key that a secret of the form ``whsec_…`` stands for.
+
+    Raises
+    ------
+    RefusedByEngineError
+        If it is not of that form.
+    """
     try:
         return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
     except binascii.Error as error:

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from webapp.notifications.deliveries import plan_due
 from webapp.notifications.limiters import note_hour
+from workers import channels
 from workers.digests import send_due
 
 logger = logging.getLogger(__name__)
@@ -36,3 +37,10 @@ def send_digests() -> None:
             "notify.digests planned=%d sent=%d skipped=%d failed=%d",
             planned, tally.sent, tally.skipped, tally.failed,
         )  # fmt: skip
+
+
+@shared_task
+def send_messages() -> None:
+    """Send what waits for channels."""
+    if sent := channels.send_due(ROUND_S):
+        logger.info("notify.messages sent=%d", sent)

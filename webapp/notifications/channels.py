@@ -1,0 +1,212 @@
+"""Making, testing and removing channels, and the life of the messages to them."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import IntegrityError, connection, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from webapp.accounts.models import User
+from webapp.audit.services import Entry, record, record_refused
+from webapp.jobs.models import JobGroup, Role
+from webapp.notifications import outside
+from webapp.notifications.carriers import wait_after
+from webapp.notifications.models import Channel, ChannelKind, DeliveryState, Message
+from webapp.notifications.sealing import seal
+from webapp.telemetry.connections.addresses import AddressError, http_address
+
+PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
+LEASE = timedelta(minutes=1)
+GIVE_UP_AFTER = timedelta(days=1)
+FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=15), timedelta(minutes=30)
+MOST_CHANNELS = 20
+"""Of a group."""
+
+
+def administered_groups(actor: User) -> QuerySet[JobGroup]:
+    """The groups whose channels this person may see and change: those they are an admin of; all for a superuser."""
+    groups = JobGroup.objects.order_by("name")
+    if actor.is_superuser:
+        return groups
+    return groups.filter(memberships__user=actor, memberships__role=Role.ADMIN)
+
+
+def channels(actor: User) -> QuerySet[Channel]:
+    """The channels this person may see and change."""
+    found = Channel.objects.filter(group__in=administered_groups(actor)).select_related("group")
+    return found.order_by("group__name", "name")
+
+
+def create_channel(
+    actor: User, group: JobGroup, *, kind: str, name: str, address: str = "", secret: str = ""
+) -> Channel:
+    """A new channel. Slack's address is its secret; PagerDuty needs a routing key and no address.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is an admin of the group.
+    ValidationError
+        If a value makes no sense, or the address points inside the network and is not allowed.
+    """
+    if not administered_groups(actor).filter(pk=group.pk).exists():
+        why = "only an admin of the group may make channels"
+        record_refused(Entry(actor, "channel.create", "group", group.pk, reason=why))
+        raise PermissionDenied(why)
+    row = _checked(Channel(group=group, kind=kind, name=name.strip()), address, secret.strip())
+    row.created_by_name = actor.get_username()
+    if Channel.objects.filter(group=group).count() >= MOST_CHANNELS:
+        raise ValidationError(f"a group can have {MOST_CHANNELS} channels")
+    try:
+        with transaction.atomic():
+            row.save()
+            record(_entry(actor, "channel.create", row))
+    except IntegrityError:
+        raise ValidationError({"name": "the group has a channel of this name already"}) from None
+    return row
+
+
+def remove_channel(actor: User, channel_id: int) -> None:
+    """Remove a channel with its log.
+
+    Raises
+    ------
+    Channel.DoesNotExist
+        If there is none that the actor may change.
+    """
+    with transaction.atomic():
+        row = channels(actor).select_for_update(of=("self",)).get(pk=channel_id)
+        record(_entry(actor, "channel.remove", row))
+        row.delete()
+
+
+def test_channel(actor: User, channel_id: int) -> Message:
+    """Send a test message; the log says what became of it.
+
+    Raises
+    ------
+    Channel.DoesNotExist
+        If there is none that the actor may change.
+    """
+    row = channels(actor).get(pk=channel_id)
+    with transaction.atomic():
+        record(_entry(actor, "channel.test", row))
+        return post(
+            row, title=f"Test from Weir for {row.group.name}", severity="info", path="/notifications?tab=channels",
+            text=f"{actor.get_username()} sent this to see whether {row.name} works. Nothing is wrong.",
+        )  # fmt: skip
+
+
+def post(channel: Channel, *, title: str, text: str, path: str, severity: str, key: str = "") -> Message:
+    """Have a message sent. Messages with the same ``key`` are about the same thing."""
+    content = {
+        "title": title, "text": text, "url": f"{settings.WEIR_PUBLIC_URL}{path}", "severity": severity,
+        "group": channel.group.name, "key": key,
+    }  # fmt: skip
+    return Message.objects.create(channel=channel, content=content, not_before=timezone.now())
+
+
+_CLAIM = """
+    WITH open AS (
+        SELECT id FROM notifications_message
+        WHERE state IN ('due', 'sending') AND not_before <= %(now)s
+            AND (state = 'due' OR lease_until < %(now)s)
+        ORDER BY not_before, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+    )
+    UPDATE notifications_message AS mine
+    SET state = 'sending', holder = %(holder)s, lease_until = %(until)s, attempts = attempts + 1
+    FROM open WHERE mine.id = open.id RETURNING mine.id
+"""
+
+
+def claim(holder: str, now: datetime, limit: int) -> list[Message]:
+    """Take messages that are due, or whose worker died."""
+    names: dict[str, Any] = {"holder": holder, "now": now, "until": now + LEASE, "limit": limit}
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, names)
+        ids = [pk for (pk,) in cursor.fetchall()]
+    return list(Message.objects.filter(pk__in=ids, holder=holder).select_related("channel").order_by("id"))
+
+
+def hold(message: Message, now: datetime) -> bool:
+    """Renew the lease; False if the message is somebody else's by now."""
+    return bool(_mine(message).update(lease_until=now + LEASE))
+
+
+def settle(message: Message, now: datetime, *, error: str = "", retry: bool = False, **seen: Any) -> None:
+    """Write down what became of a try: sent, tried again later, or given up. ``seen`` goes to the log."""
+    state, not_before = DeliveryState.SENT, message.not_before
+    if error:
+        again = retry and now - message.created_at < GIVE_UP_AFTER
+        state = DeliveryState.DUE if again else DeliveryState.FAILED
+        not_before = now + wait_after(message.attempts, FIRST_WAIT, LONGEST_WAIT)
+    _mine(message).update(
+        state=state, not_before=not_before, lease_until=None, error=error.replace("\0", "?")[:1000],
+        sent_at=None if error else now, **seen,
+    )  # fmt: skip
+
+
+def _mine(message: Message) -> QuerySet[Message]:
+    return Message.objects.filter(pk=message.pk, holder=message.holder, state=DeliveryState.SENDING)
+
+
+def _checked(row: Channel, address: str, secret: str) -> Channel:
+    wrong: dict[str, str] = {}
+    if row.kind not in ChannelKind.values:
+        wrong["kind"] = f"expected one of {', '.join(ChannelKind.values)}"
+    if not 0 < len(row.name) <= 100 or "\0" in row.name:
+        wrong["name"] = "a name of 1 to 100 characters is needed"
+    given = address or (PAGERDUTY if row.kind == ChannelKind.PAGERDUTY else "")
+    try:
+        url = http_address(given)
+        _reachable(url)
+    except AddressError as error:
+        wrong["address"] = str(error)
+        url = ""
+    if why := _why_no_secret(row.kind, secret):
+        wrong["secret"] = why
+    if wrong:
+        raise ValidationError(wrong)
+    if row.kind == ChannelKind.SLACK:
+        row.secret, row.place = seal(url), f"{urlsplit(url).scheme}://{urlsplit(url).netloc}/…"
+    else:
+        row.secret, row.address, row.place = seal(secret), url, url[:300]
+    return row
+
+
+def _why_no_secret(kind: str, secret: str) -> str:
+    """What is wrong with a secret; "" if nothing is."""
+    if kind == ChannelKind.PAGERDUTY and not 0 < len(secret) <= 100:
+        return "give the routing key of a PagerDuty service"
+    if kind == ChannelKind.WEBHOOK:
+        try:
+            key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+        except (binascii.Error, ValueError):
+            return "expected whsec_ followed by base64"
+        if not 24 <= len(key) <= 64:
+            return "expected whsec_ followed by base64 of 24 to 64 bytes"
+    return ""
+
+
+def _reachable(url: str) -> None:
+    """Refuse now what a worker would refuse when it sends; a name without an address may get one later."""
+    parts = urlsplit(url)
+    try:
+        outside.resolve(parts.hostname or "", parts.port or 443)
+    except outside.InsideError as error:
+        raise AddressError(str(error)) from None
+    except OSError:
+        return
+
+
+def _entry(actor: User, action: str, row: Channel) -> Entry:
+    detail = {"group": row.group.name, "kind": row.kind, "name": row.name, "place": row.place}
+    return Entry(actor, action, "channel", row.pk, detail=detail)
