@@ -9,6 +9,7 @@ import sys
 from analytics.model.burst_answers import Strategy
 from tests.bench import (
     bench_bursts,
+    bench_clusters,
     bench_digests,
     bench_hta,
     bench_ingest,
@@ -52,6 +53,7 @@ def main() -> None:
         latency = bench_latency.measure(home)
         scaling = bench_scaling.measure(home)
         digests = bench_digests.measure(home)
+        clusters = bench_clusters.measure(home)
         ingest = bench_ingest.measure(home)
     for lateness in ("2s", "0s"):
         p50, p95 = (latency[f"p{share}_s_lateness_{lateness}"] for share in (50, 95))
@@ -62,6 +64,7 @@ def main() -> None:
             aim,
         )
     _scaling(scaling)
+    _clusters(clusters)
     _digests(digests)
     _ingest(ingest)
 
@@ -72,6 +75,15 @@ def _ingest(took: dict[str, dict[str, float]]) -> None:
         _row(what, f"{found['per_s']:,.0f} /s", f"≥ {bench_ingest.AIMS[name]:,}")
         _row("… beside plain COPY of the same rows", f"{found['per_s'] / found['copy_per_s']:.2f} ×", "")
         _row("… p99 at half of it", f"{found['p99_ms']:.0f} ms", f"≤ {bench_ingest.AIM_P99_MS} ms")
+
+
+def _clusters(took: dict[str, float]) -> None:
+    size = f"{bench_clusters.APPLICATIONS} applications × {bench_clusters.NODES} nodes"
+    _row(
+        f"stored models and rates → headroom, losses and maps of {took['clusters']:,.0f} clusters ({size}), Spark",
+        f"{took['next_s']:.0f} s, with indexes {took['first_s']:.0f} s",
+        "",
+    )
 
 
 def _scaling(took: dict[str, float]) -> None:

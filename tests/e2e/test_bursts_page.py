@@ -13,8 +13,8 @@ from tests.support import clusters
 from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
 from tests.support.burst_models import worked_example
 from webapp.accounts.models import User
-from webapp.bursts import services
-from webapp.bursts.models import Cluster
+from webapp.bursts import services, simulations
+from webapp.bursts.models import Cluster, Simulation
 from webapp.jobs.models import JobGroup, Membership, Role
 from webapp.jobs.services import ensure_job
 from webapp.reconfigurations.models import ChangePolicy, EngineKind, Mode
@@ -137,12 +137,26 @@ def test_the_routing_becomes_a_proposal_that_can_be_opened(alice: Visitor) -> No
     expect(page.locator("main")).to_contain_text("Rounded to 128 key groups, all inputs of prod can grow by")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desk", "phone"])
-def test_the_page_is_accessible_and_fits(alice: Visitor, theme: str, screen: dict[str, int]) -> None:
+def test_simulated_bursts_tell_what_each_way_to_route_drops(alice: Visitor) -> None:
+    cluster = with_history()
+    page = alice.go(f"/bursts/{cluster.pk}/simulator")
+    expect(page.locator("#bursts-said")).to_have_text("Playing bursts …")
+    simulations.compute(Simulation.objects.get().pk)
+    expect(page.locator("#bursts-said")).to_contain_text(
+        "BARRE's routing drops nothing; burst-unaware misses"
+    )
+    expect(page.locator("#list-bursts-missed tbody tr")).to_have_count(25)
+    assert accessibility_faults(page) == []
+
+
+def test_the_page_is_accessible_and_fits_in_both_themes_on_desk_and_phone(alice: Visitor) -> None:
     cluster = with_history(0.14)
-    alice.page.set_viewport_size(screen)
-    page = open_cluster(alice, cluster, f"?theme={theme}")
+    for theme, screen in ((theme, screen) for theme in ("light", "dark") for screen in (DESKTOP, PHONE)):
+        alice.page.set_viewport_size(screen)
+        fits(open_cluster(alice, cluster, f"?theme={theme}"))
+
+
+def fits(page: Page) -> None:
     expect(page.locator("#list-burst-losses tbody tr")).to_have_count(4)
     expect(page.locator("#list-burst-maps .small-button")).to_have_count(1)
     expect(page.locator("#list-burst-plan tbody tr")).to_have_count(4)

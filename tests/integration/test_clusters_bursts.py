@@ -6,12 +6,13 @@ import time
 
 import pytest
 
+from analytics.model.burst_answers import Strategy
 from analytics.model.reconfigurations import binding_of
 from tests.support import clusters, fleet
 from tests.support.burst_models import worked_example
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
-from webapp.bursts import deriving, services
+from webapp.bursts import deriving, services, simulations
 from webapp.bursts.headroom import TooLittleHeadroomError
 from webapp.bursts.models import Cluster
 from webapp.bursts.rebalancing import propose_rebalance
@@ -110,3 +111,23 @@ def test_what_moves_no_keys_and_who_may_not_are_refused(boss: User) -> None:
     services.upload_model(boss, cluster, worked_example(6.5))
     with pytest.raises(InvalidProposalError, match="no answers yet for the current model"):
         propose_rebalance(boss, cluster, job)
+
+
+def test_a_simulation_is_asked_for_once_played_and_kept(boss: User) -> None:
+    cluster = clusters.worked(boss)
+    version = cluster.versions.get()
+    row = simulations.ask(version, (0.05, 0.05))
+    assert simulations.ask(version, (0.0501, 0.05)).pk == row.pk, "a drift of a rate asks for no other one"
+    assert simulations.results(row) == []
+    simulations.compute(row.pk)
+    row.refresh_from_db()
+    found = simulations.results(row)
+    assert {one.strategy for one in found} == set(Strategy)
+    barre = [one for one in found if one.strategy is Strategy.BARRE]
+    assert all(one.missed <= 1e-6 * one.offered for one in barre if one.intensity_ratio < 2.2), (
+        "the headroom is 220 %"
+    )
+    crowded = simulations.ask(version, (0.3, 0.3))
+    simulations.compute(crowded.pk)
+    crowded.refresh_from_db()
+    assert (crowded.state, crowded.error) == ("failed", "the rates do not fit even without bursts")

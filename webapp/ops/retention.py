@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from webapp.api.idempotency import KEPT_HOURS
 from webapp.api.models import IdempotentAnswer
+from webapp.bursts.models import HeadroomPoint
 from webapp.notifications import retention as notifications
 from webapp.ops.partitions import drop_older
 from webapp.telemetry.models import Refused
@@ -33,6 +34,9 @@ def forget() -> dict[str, int]:
         "deliveries": _old_deliveries(raw),
         "refusals": Refused.objects.filter(at__lt=now - timedelta(days=raw)).delete()[0],
         **notifications.forget(now - timedelta(days=raw), now - timedelta(days=results)),
+        "headroom points": HeadroomPoint.objects.filter(
+            at_ns__lt=int((now - timedelta(days=results)).timestamp() * 1e9)
+        ).delete()[0],
         "kept answers": IdempotentAnswer.objects.filter(
             created_at__lt=now - timedelta(hours=KEPT_HOURS)
         ).delete()[0],

@@ -9,7 +9,7 @@ from celery import shared_task
 
 from analytics.spark.clusters import PostgresClusters
 from analytics.spark.jobs import bursts
-from webapp.bursts import deriving, surveys
+from webapp.bursts import deriving, simulations, surveys
 from webapp.telemetry import segment_store
 from workers import spark
 
@@ -38,3 +38,9 @@ def survey() -> None:
         kept.failed,
         kept.late,
     )
+
+
+@shared_task
+def simulate(simulation_id: int) -> None:
+    """Play the bursts that a page waits for."""
+    simulations.compute(simulation_id)
