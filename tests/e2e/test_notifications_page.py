@@ -12,9 +12,9 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
 from tests.support.digests import eventful
 from webapp.accounts.models import User
-from webapp.jobs.models import Membership, Role
+from webapp.jobs.models import Job, Membership, Role
 from webapp.notifications.models import Delivery, Subscription
-from workers.tasks.notify import send_digests
+from workers.tasks.notify import send_digests, send_messages
 
 pytestmark = pytest.mark.browser
 Visit = Callable[..., Visitor]
@@ -32,6 +32,7 @@ def check(page: Page, width: int, name: str) -> None:
 def test_a_person_subscribes_previews_gets_and_finds_a_digest(alice: Visitor, settings: object) -> None:
     settings.WEIR_SMTP_URL = ""  # type: ignore[attr-defined]
     job, waits = eventful(timezone.now())
+    Job.objects.update(finished=True)  # else it falls silent while a slow machine draws the pages
     person = User.objects.get(username="alice")
     Membership.objects.create(user=person, group=job.group, role=Role.APPROVER)
     page = alice.page
@@ -98,6 +99,36 @@ def test_a_person_subscribes_previews_gets_and_finds_a_digest(alice: Visitor, se
     page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(page.locator(".source")).to_have_count(0)
     assert not Subscription.objects.exists()
+
+
+def test_an_admin_makes_a_channel_tests_it_and_never_sees_its_secret_again(
+    visit: Visit, people: None, settings: object
+) -> None:
+    settings.WEIR_ALLOWED_INSIDE = ""  # type: ignore[attr-defined]
+    job, _ = eventful(timezone.now())
+    Membership.objects.create(user=User.objects.get(username="alice"), group=job.group, role=Role.ADMIN)
+    page = visit(color_scheme="dark").sign_in("alice", path="/notifications?tab=channels&theme=dark")
+    expect(page.locator("#channel-said")).to_contain_text("No channel yet")
+    page.get_by_label("Name").fill("ops")
+    page.get_by_label("Address").fill("http://127.0.0.1:9/hook")
+    page.get_by_label("Secret").fill("whsec_" + "A" * 44)
+    page.get_by_role("button", name="Make the channel").click()
+    expect(page.locator("#channel-wrong")).to_contain_text("127.0.0.1 is inside the network")
+    settings.WEIR_ALLOWED_INSIDE = "127.0.0.1/32"  # type: ignore[attr-defined]
+    page.get_by_role("button", name="Make the channel").click()
+    row = page.locator(".source")
+    expect(row).to_contain_text("signed webhook, http://127.0.0.1:9/hook")
+    expect(page.get_by_label("Secret")).to_have_value("")
+    assert "AAAA" not in page.content()
+    row.get_by_role("button", name="Send a test").click()
+    expect(row).to_contain_text("… waits")
+    send_messages()
+    expect(row).to_contain_text("no answer")
+    expect(page.locator("#channel-said")).to_contain_text("the last message failed to ops")
+    check(page, DESKTOP["width"], "channels")
+    row.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(row).to_have_count(0)
 
 
 def body_of(srcdoc: str) -> list[str]:

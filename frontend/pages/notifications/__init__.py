@@ -1,4 +1,4 @@
-"""A person's notifications: which digests they get and when, what the next one says, and what was sent."""
+"""Notifications: which digests a person gets, what the next one says, what was sent; and a group's channels."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from dash import Dash, dcc, html
 
 from frontend.components import states
 from frontend.pages.connections.parts import dialog
-from frontend.pages.notifications import digests, mails
+from frontend.pages.notifications import channels, digests, mails
 
 ADDRESS = "/notifications"
-TABS = {"digests": "My digests", "history": "History", "outbox": "Outbox"}
+TABS = {"digests": "My digests", "history": "History", "outbox": "Outbox", "channels": "Channels"}
+KEYS = {"digests": "notify", "channels": "channel"}
+FORMS = {"digests": digests.forms, "channels": channels.forms}
 """*Preview* is a tab without a button: it belongs to one subscription, which leads to it."""
 
 
 def layout(tab: str) -> Any:
     """The page before its values come; a tab that is none is the first."""
     chosen = tab if tab in (*TABS, "preview") else "digests"
-    mine = chosen == "digests"
-    key = "notify" if mine else "mail"
+    key = KEYS.get(chosen, "mail")
     return html.Div(
         className="connections notifications",
         children=[
@@ -31,11 +32,11 @@ def layout(tab: str) -> Any:
                 className="view-tabs",
                 **{"aria-label": "Parts of this page"},
             ),
-            html.P("", id="notify-done", className="done-said", role="status"),
+            html.P("", id=f"{key}-done", className="done-said", role="status"),
             html.Div(states.skeleton(160), id=f"{key}-list", className="connection-list"),
-            *(digests.forms() if mine else ()),
+            *(FORMS[chosen]() if chosen in FORMS else ()),
             dcc.Store(id=f"{key}-drawn"),
-            dcc.Store(id="notify-do"),
+            dcc.Store(id=f"{key}-do"),
             dialog(),
         ],
     )
@@ -51,5 +52,5 @@ def _tab(key: str, label: str, current: bool) -> Any:
 
 def register(app: Dash) -> None:
     """Callbacks of all its parts."""
-    for part in (digests, mails):
+    for part in (digests, mails, channels):
         part.register(app)
