@@ -155,15 +155,18 @@ def _decode_v1(data: bytes, limits: Limits) -> MetricBatch:
         return _KNOWN.keep(key, made, sum(map(len, encoded)))
 
     columns = _Columns(series_of, MAX_LABELS + 1, Budget(limits))
+    single = 0
     for item in encoded_series:
         length = usual_end(item)
         if length and (known := _BARE.get(item[: -length - 2])) is not None:
             columns.add_one(known, item[-length:])
+            single += 1
             continue
         series = SeriesV1.FromString(item)
         columns.add(series.labels, series, 0, 0)
         if length:
             _keep_bare(item[: -length - 2], series.labels)
+    columns.budget.take_records(single)
     return columns.build()
 
 
@@ -239,8 +242,7 @@ class _Columns:
             self._add_histogram(Histogram.FromString(item), key, created_ms)
 
     def add_one(self, series: Series, sample: bytes) -> None:
-        """Take in a sample of a series that was checked before."""
-        self.budget.take_records(1)
+        """Take in a sample of a series that was checked before; the caller counts them."""
         self.raw.append(sample)
         self.runs.append((self.positions.setdefault(series, len(self.positions)), 1, 0))
 

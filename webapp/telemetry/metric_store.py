@@ -101,7 +101,11 @@ def put(job: Job, batch: MetricBatch) -> tuple[int, tuple[Diagnostic, ...]]:
 def _series_ids(job: Job, series: Sequence[Series]) -> list[int]:
     """The id of each series, made now if it is new; -1 where the job may have no more."""
     digests = [_digests.get(item) or _digest(item) for item in series]
-    known = {digest: _ids[job.pk, digest] for digest in digests if (job.pk, digest) in _ids}
+    job_id = job.pk
+    cached = [_ids.get((job_id, digest), -1) for digest in digests]
+    if -1 not in cached:
+        return cached
+    known = {digest: pk for digest, pk in zip(digests, cached, strict=True) if pk >= 0}
     fresh = {digest: item for digest, item in zip(digests, series, strict=True) if digest not in known}
     if fresh:
         made = _look_up(job, fresh)

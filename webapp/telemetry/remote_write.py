@@ -13,7 +13,7 @@ import numpy as np
 from analytics.decode.limits import Limits
 from analytics.decode.remote_write import decode_remote_write
 from analytics.model.diagnostics import Diagnostic
-from analytics.model.samples import MetricBatch
+from analytics.model.samples import MetricBatch, Series
 from webapp.accounts.models import Token
 from webapp.telemetry.intake import Delivery, Part, job_name_for, take_metrics
 
@@ -58,7 +58,7 @@ def take_write(delivery: Delivery, version: int, max_bytes: int) -> Written:
 
 def by_job(token: Token, batch: MetricBatch) -> tuple[dict[str, Part[MetricBatch]], int]:
     """The samples of each job, and how many belong to none."""
-    told = [next((value for name, value in series.labels if name == "job"), "") for series in batch.series]
+    told = [_job_said(series) for series in batch.series]
     name_of = {said: job_name_for(token, said) for said in dict.fromkeys(told)}
     names = [name_of[said] for said in told]
     jobs = {name: number for number, name in enumerate(dict.fromkeys(names))}
@@ -74,6 +74,13 @@ def by_job(token: Token, batch: MetricBatch) -> tuple[dict[str, Part[MetricBatch
         elif len(at):
             parts[name] = Part(len(at), 0, _taken(batch, at))
     return parts, homeless
+
+
+def _job_said(series: Series) -> str:
+    for name, value in series.labels:
+        if name == "job":
+            return value
+    return ""
 
 
 def _taken(batch: MetricBatch, at: np.typing.NDArray[np.intp]) -> MetricBatch:
