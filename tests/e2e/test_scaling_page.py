@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from analytics.model import packed
+from analytics.model.topology import MemoryUse
 from tests.support import fleet, scaling
 from tests.support.browser import LOOKS, Visitor, accessibility_faults
 from webapp.accounts.models import User
 from webapp.analysis.models import Recommendation, ScalingSetup
 from webapp.analysis.scaling_setup import WantedSetup, change_setup
 from webapp.audit.models import AuditEvent
+from webapp.jobs import reports
 from webapp.jobs.models import Job, JobGroup, Membership, Role
 from webapp.jobs.services import ensure_job
 
@@ -117,6 +120,25 @@ def test_no_change_is_told_with_its_reason_as_fully_as_a_change(alice: Visitor) 
     assert "split 80 % busy" in said(page, "Now")
     assert said(page, "Costs") == "nothing: the job is left alone"
     assert "no change" in said(page, "Others")
+    settings = {"gc_pressure_limit": 0.3, "metrics_window_s": 0.0, "stabilization_s": 0.0}
+    change_setup(User.objects.create_superuser("boss"), job, WantedSetup("flink-autoscaler", settings))
+    calm = reports.newest_rates(job)
+    assert calm is not None
+    short = replace(calm.window, end_ns=calm.window.end_ns + 1, memory=MemoryUse(0.4, 0.61, 0.7))
+    reports.keep_rates(job, replace(calm, window=short))
+    fleet.advise_here(time.time_ns())
+    expect(page.locator("#scaling-sentence")).to_contain_text(
+        "No change yet for calm, because the job is short of memory: 40% of the time in garbage collection, the"
+        " limit is 30%."
+    )
+    expect(page.locator("#scaling-card .move")).to_have_text("Waiting")
+    assert page.locator("#scaling-card .move").bounding_box()["height"] < 60  # type: ignore[index]
+    assert "short of memory: 40 % of the time in garbage collection, 61 % of the heap" in said(
+        page, "Evidence"
+    )
+    chosen, other = (page.get_by_label(name) for name in ("DS2", "Dhalion"))
+    colour = "field => getComputedStyle(field).backgroundColor"
+    assert chosen.evaluate(colour) != other.evaluate(colour), "which policy is chosen can be seen"
 
 
 def test_an_operator_says_what_the_source_should_deliver_and_the_next_advice_goes_by_it(
@@ -174,7 +196,7 @@ def test_without_rates_or_advice_it_says_what_is_missing(alice: Visitor) -> None
     page = open_tab(alice, scaling.recorded())
     expect(page.locator("#scaling-message")).to_contain_text("Waiting for the first recommendation")
     fleet.advise_here(time.time_ns())
-    expect(page.locator("#scaling-card .move")).to_have_text("No change")
+    expect(page.locator("#scaling-card .move")).to_have_text("Cannot decide")
 
 
 @LOOKS
