@@ -305,6 +305,8 @@ def _number(key: str, value: Any) -> int | float:
         raise ValidationError({key: f"“{value}” is no number"}) from None
     if not 0 <= number < 1e9 or (kind is int and number * scale != int(number * scale)):
         raise ValidationError({key: f"“{value}” cannot be"})
+    if key == "quorum" and number < 1:
+        raise ValidationError({key: "at least one person must agree"})
     return int(number * scale) if kind is int else number * scale
 
 
