@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -163,14 +164,19 @@ def test_only_a_superuser_freezes_everything(job: Job) -> None:
     assert not AuditEvent.objects.filter(action="freeze", outcome="done", job_id=None, actor_name="admin")
 
 
-def test_breaking_glass_goes_past_the_rules_and_is_loud(job: Job) -> None:
+def test_breaking_glass_goes_past_the_rules_and_is_loud(
+    job: Job, caplog: pytest.LogCaptureFixture, django_capture_on_commit_callbacks: Any
+) -> None:
     admin = member(job, Role.ADMIN)
     governance.change_rules(admin, job, quorum=3)
     row = proposal(job, admin)
     governance.freeze(admin, job, "holidays")
     with pytest.raises(errors.ReasonRequiredError):
         approve(admin, row.pk, expected_version=1, break_glass=True)
-    done = approve(admin, row.pk, expected_version=1, reason="the pipeline is down", break_glass=True)
+    with django_capture_on_commit_callbacks(execute=True):
+        done = approve(admin, row.pk, expected_version=1, reason="the pipeline is down", break_glass=True)
+    warnings = [item.getMessage() for item in caplog.records if item.levelname == "WARNING"]
+    assert any(text.startswith(f"proposal.break_glass proposal={row.pk} ") for text in warnings)
     assert (done.state, done.break_glass) == (State.APPROVED, True)
     event = AuditEvent.objects.get(object_type="proposal", object_id=row.pk, loud=True)
     assert (event.action, event.reason) == ("proposal.break_glass", "the pipeline is down")
