@@ -6,7 +6,6 @@ anything when it is opened.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from dataclasses import dataclass
 from datetime import datetime
 from email.header import Header
@@ -20,7 +19,6 @@ from typing import Any
 
 from css_inline import CSSInliner
 from django.template.loader import get_template
-from django.utils.safestring import mark_safe
 
 from analytics.model.activity import ActivityType
 from webapp.notifications import charts
@@ -165,11 +163,3 @@ def _inliner() -> CSSInliner:
 @cache
 def _template() -> Any:
     return get_template("notifications/digest.html")
-
-
-def with_pictures_within(mail: Mail) -> str:
-    """The HTML with its pictures as data addresses, for showing it on a page exactly as clients do."""
-    html = mail.html
-    for cid, picture in mail.pictures:
-        html = html.replace(f"cid:{cid}", f"data:image/png;base64,{b64encode(picture).decode()}")
-    return mark_safe(html)  # noqa: S308 - made by our own template, which escapes
