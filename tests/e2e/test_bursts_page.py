@@ -42,7 +42,7 @@ def with_history(rate: float = 0.05) -> Cluster:
 
 def open_cluster(visitor: Visitor, cluster: Cluster, query: str = "") -> Page:
     page = visitor.go(f"/bursts/{cluster.pk}{query}")
-    expect(page.locator("#burst-sentence")).not_to_have_text("Reading …")
+    expect(page.locator("#burst-sentence")).not_to_have_text("Reading …", timeout=60_000)
     return page
 
 
