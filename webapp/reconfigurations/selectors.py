@@ -33,8 +33,9 @@ class Calibration:
 
 
 def proposals(actor: User, job: Job | None = None, states: Sequence[str] = ()) -> QuerySet[Proposal]:
-    """The proposals about jobs this person may see, newest first."""
+    """The proposals about jobs this person may see, newest first, their copies of evidence not loaded."""
     found = Proposal.objects.filter(job__in=visible_jobs(actor)).select_related("job", "attempt")
+    found = found.defer("payload")
     if job is not None:
         found = found.filter(job=job)
     if states:
@@ -52,7 +53,7 @@ def inbox(actor: User) -> QuerySet[Proposal]:
     voted = Vote.objects.filter(proposal=OuterRef("pk"), voter=actor)
     mine = Q(by_hand=True, proposed_by=actor)
     waiting = Proposal.objects.filter(state=State.PROPOSED, job__in=jobs_with_role(actor, Role.APPROVER))
-    waiting = waiting.exclude(mine).exclude(Exists(voted)).select_related("job")
+    waiting = waiting.exclude(mine).exclude(Exists(voted)).select_related("job").defer("payload")
     return waiting.order_by("-shortfall_per_s", "expires_at", "id")
 
 

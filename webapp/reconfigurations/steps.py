@@ -23,7 +23,7 @@ def locked(proposal_id: int) -> Proposal:
     Proposal.DoesNotExist
         If there is none.
     """
-    rows = Proposal.objects.select_for_update(of=("self",)).select_related("job")
+    rows = Proposal.objects.select_for_update(of=("self",)).select_related("job").defer("payload")
     return rows.get(pk=proposal_id)
 
 
