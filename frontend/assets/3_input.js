@@ -40,11 +40,28 @@
     "window-previous": () => weir.neighbour(-1),
   };
 
+  // Which panels show their numbers instead of the chart stands in the address, by the panels' names.
+  const asTables = () => new Set((weir.query().get("table") || "").split(" ").filter(Boolean));
   function swap(button) {
-    const panel = button.closest("section");
-    const table = panel.classList.toggle("as-table");
-    button.setAttribute("aria-pressed", String(table));
+    const name = button.closest("section").id.replace("panel-", "");
+    const names = asTables();
+    names.delete(name) || names.add(name);
+    weir.set({ table: [...names].join(" ") }, true);
+    showTables();
   }
+  function showTables() {
+    const names = asTables();
+    document.querySelectorAll("section.panel [data-act=table]").forEach(function (button) {
+      const panel = button.closest("section");
+      const table = names.has(panel.id.replace("panel-", ""));
+      if (panel.classList.contains("as-table") === table) return;
+      panel.classList.toggle("as-table", table);
+      button.setAttribute("aria-pressed", String(table));
+    });
+  }
+  let drawing = 0; // panels come and go with the tabs, and with back and forward
+  const showTablesSoon = () => (drawing = drawing || window.requestAnimationFrame(() => ((drawing = 0), showTables())));
+  window.addEventListener("popstate", showTablesSoon);
 
   weir.help = function (open) {
     weir.helpOpen = open;
@@ -126,6 +143,7 @@
 
   // Mantine closes its dialog by itself; the ticks must go on then.
   new MutationObserver(function () {
+    showTablesSoon();
     if (weir.helpOpen && weir.helpShown && !document.querySelector(".mantine-Modal-content")) {
       weir.helpOpen = false;
       weir.live();

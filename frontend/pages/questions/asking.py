@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from analytics.model.answers import Answer
 from frontend import freshness, palette, words
@@ -139,6 +139,7 @@ def layout(tab: Tab) -> Any:
         className="asked",
         children=[
             dcc.Interval(id=f"{key}-poll", interval=POLL_MS, disabled=True),
+            dcc.Store(id=f"{key}-again"),
             dcc.Store(id=f"{key}-drawn"),
             html.P(tab.waiting, id=f"{key}-sentence", className="answer"),
             html.P("…", id=f"{key}-basis", className="basis muted", role="status"),
@@ -183,9 +184,16 @@ def register(app: Dash, tab: Tab) -> None:
 
     app.callback(
         [*(Output(f"{key}-{part}", prop) for part, prop in heads), *(Output(*pair) for pair in _props(tab))],
-        Input("url", "search"), Input("tick", "n_intervals"), Input(f"{key}-poll", "n_intervals"),
+        Input("url", "search"), Input("tick", "n_intervals"), Input(f"{key}-again", "data"),
         Input("screen", "data"), State("url", "pathname"), State(f"{key}-drawn", "data"),
     )(refresh)  # fmt: skip
+    # Polls pass only while nothing is under way: Dash throws an answer away if the same is asked again meanwhile,
+    # and a server that takes longer than the time between two polls would never be heard.
+    app.clientside_callback(
+        ClientsideFunction("weir", "again"),
+        Output(f"{key}-again", "data"),
+        Input(f"{key}-poll", "n_intervals"),
+    )
     app.callback(
         Output(f"{key}-poll", "disabled", allow_duplicate=True),
         Input(f"{key}-retry", "n_clicks"),
@@ -206,7 +214,7 @@ def _request(query: str, path: str, screen: str) -> Request:
 def _refresh(tab: Tab, request: Request, drawn: str | None) -> list[Any]:
     from frontend.pages.job import draw_head
 
-    if ctx.triggered_id != f"{tab.key}-poll":  # a poll asks for the answer only
+    if ctx.triggered_id != f"{tab.key}-again":  # a poll asks for the answer only
         draw_head(selectors.limits(request.job, *request.view.span(request.now_ns)), request.view)
     asked = tab.ask(request)
     if isinstance(asked, str):
