@@ -110,7 +110,8 @@ def small_maps(model: BurstModel, answers: Answers, chosen: tuple[str, str], col
     rate = dict(zip(every, answers.headroom.rates, strict=True))
     cells = [_small(found, names, rate, chosen, colours) for found in answers.maps if found.vertices]
     left_out = f" (those most loaded of {len(every)})" if len(names) < len(every) else ""
-    under = f"{len(cells)} pairs of {len(names)} applications{left_out} · choose one to see it large"
+    pairs = words.count(len(cells), "pair")
+    under = f"{pairs} of {len(names)} applications{left_out} · choose one to see it large"
     style = {"--count": str(max(len(names) - 1, 1))}
     return [under, html.Div(cells, className="small-maps", style=style)]
 
