@@ -144,10 +144,10 @@ def test_while_the_database_is_away_senders_are_told_to_come_again_and_nothing_i
     thread = threading.Thread(target=sender)
     thread.start()
     try:
-        eventually(lambda: len(acknowledged) > 10, "some are stored")
+        eventually(lambda: len(acknowledged) > 10, "some are stored", 60)
         port = postgres.port
         postgres.stop()
-        eventually(lambda: len(refused) > 5, "some are refused")
+        eventually(lambda: len(refused) > 5, "some are refused", 60)
         time.sleep(10)
         postgres.restart()
         assert postgres.port == port
