@@ -70,11 +70,12 @@ def histogram(points: Sequence[Calibration], what: str, colours: Palette) -> Fig
             "marker": {"color": colours.surface("accent")}, "hovertemplate": "%{x}: %{y}<extra></extra>",
         }],
         "layout": base.layout(
-            colours, dragmode=False, margin={"l": 44, "r": 12, "t": 8, "b": 76}, bargap=0.1,
+            colours, dragmode=False, margin={"l": 44, "r": 12, "t": 8, "b": 92}, bargap=0.1,
             xaxis=base.axis(colours, type="category", tickangle=-45, fixedrange=True,
-                            title=_axis_title("off by", what) if what == RATE else "off by, points"),
+                            title=_axis_title("off by", what)),
             yaxis=base.axis(
-                colours, title="predictions", rangemode="tozero", fixedrange=True, tickformat=",d", nticks=5
+                colours, title=_title("predictions"), rangemode="tozero", fixedrange=True, tickformat=",d",
+                dtick=-(-max(counts) // 5) or 1,
             ),
         ),
     }  # fmt: skip
@@ -96,10 +97,14 @@ def bin_words(what: str) -> list[str]:
     return [f"below {edges[0]}{unit}", *between, f"{edges[-1]}{unit} and more"]
 
 
-def _axis_title(word: str, what: str) -> str:
+def _axis_title(word: str, what: str) -> dict[str, Any]:
     if word == "off by":
-        return "off by, % of the prediction"
-    return f"{word}, records/s" if what == RATE else f"{word}, busy share"
+        return _title("off by, % of the prediction" if what == RATE else "off by, points")
+    return _title(f"{word}, records/s" if what == RATE else f"{word}, busy share")
+
+
+def _title(text: str) -> dict[str, Any]:
+    return {"text": text, "font": {"size": 12}, "standoff": 8}
 
 
 def _faint(colour: str) -> str:
