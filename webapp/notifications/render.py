@@ -6,7 +6,7 @@ anything when it is opened.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from email.header import Header
 from email.mime.image import MIMEImage
@@ -14,17 +14,19 @@ from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
 from email.policy import compat32
 from email.utils import format_datetime, parseaddr
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from css_inline import CSSInliner
 from django.template.loader import get_template
+from django.utils.html import escape
 
 from analytics.model.activity import ActivityType
 from webapp.notifications import charts
 from webapp.notifications.digest import MARKS, Digest, Item, Section
 from webapp.wording import activity, percent
 
+_NUMBER, _UNSUBSCRIBE = "@the-number-of-the-mail@", "@the-address-to-unsubscribe@"
 _WIRE = compat32.clone(linesep="\r\n", max_line_length=900)
 """Long lines are allowed, up to 998 bytes; folded addresses confuse clients."""
 
@@ -54,10 +56,19 @@ class Mail:
 
 def mail_of(digest: Digest, envelope: Envelope) -> Mail:
     """The parts of the mail."""
+    html, pictures = _page(digest, replace(envelope, number=_NUMBER, to="", unsubscribe_url=_UNSUBSCRIBE))
+    html = html.replace(_NUMBER, envelope.number).replace(_UNSUBSCRIBE, escape(envelope.unsubscribe_url))
+    own = tuple((cid.replace(_NUMBER, envelope.number), picture) for cid, picture in pictures)
+    return Mail(digest.subject, text_of(digest, envelope), html, own)
+
+
+@lru_cache(maxsize=256)
+def _page(digest: Digest, envelope: Envelope) -> tuple[str, tuple[tuple[str, bytes], ...]]:
+    """The HTML and its pictures, with marks where people's mails differ: most of a group get the same digest."""
     pictures: list[tuple[str, bytes]] = []
     shown = [_section(section, envelope, pictures) for section in digest.sections]
     page = _template().render({"digest": digest, "sections": shown, "envelope": envelope})
-    return Mail(digest.subject, text_of(digest, envelope), _inliner().inline(page), tuple(pictures))
+    return _inliner().inline(page), tuple(pictures)
 
 
 def message_of(mail: Mail, envelope: Envelope) -> bytes:
