@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from analytics.scaling.lab import MODELS, Lab, Lane, NexmarkRow
 from frontend import freshness, palette, words
@@ -74,6 +74,7 @@ def layout() -> Any:
         children=[
             html.Div(html.H1("Policy lab"), className="page-head"),
             dcc.Interval(id="lab-poll", interval=POLL_MS, disabled=True),
+            dcc.Store(id="lab-again"),
             dcc.Store(id="lab-drawn"),
             html.P("Reading …", id="lab-sentence", className="sentence", role="status"),
             html.P("…", id="lab-basis", className="basis muted"),
@@ -98,9 +99,13 @@ def register(app: Dash) -> None:
     outputs = [*(Output(f"lab-{part}", prop) for part, prop in _HEAD), *(Output(*pair) for pair in _BODY)]
     app.callback(
         outputs,
-        Input("url", "search"), Input("tick", "n_intervals"), Input("lab-poll", "n_intervals"),
+        Input("url", "search"), Input("tick", "n_intervals"), Input("lab-again", "data"),
         Input("screen", "data"), State("lab-drawn", "data"),
     )(refresh)  # fmt: skip
+    # Polls pass only while nothing is under way, else the answers of a slow server would never be heard.
+    app.clientside_callback(
+        ClientsideFunction("weir", "again"), Output("lab-again", "data"), Input("lab-poll", "n_intervals")
+    )
     app.callback(
         Output("lab-poll", "disabled", allow_duplicate=True),
         Input("lab-retry", "n_clicks"),
