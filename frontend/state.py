@@ -16,7 +16,7 @@ RANGES = {"5m": 300, "15m": 900, "1h": 3600, "6h": 21_600, "24h": 86_400}
 RANGE_LABELS = {"5m": "5 min", "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h"}
 DEFAULT_RANGE = "15m"
 REFRESH_MS = {"5m": 2000, "15m": 2000, "1h": 5000, "6h": 15_000, "24h": 60_000}
-TABS = ("limits", "timeline", "why", "what-if", "compare", "together", "trust", "scaling")
+TABS = ("limits", "timeline", "why", "what-if", "compare", "together", "trust", "scaling", "changes", "rules")
 LAST_PAGE = 10**6
 ZONE_UTC = ZoneInfo("UTC")
 

@@ -41,12 +41,12 @@ def draw(route: dict[str, str]) -> Any:
         return overview.layout()
     if path.rstrip("/") == connections.ADDRESS:
         return connections.layout(route["tab"])
+    if path.rstrip("/") == notifications.ADDRESS:
+        return notifications.layout(route["tab"])
     if path.rstrip("/") == audit.ADDRESS:
         return audit.layout()
     if path.rstrip("/") == calibration.ADDRESS:
         return calibration.layout()
-    if path.rstrip("/") == notifications.ADDRESS:
-        return notifications.layout(route["tab"])
     if path.rstrip("/") == inbox.ADDRESS:
         return inbox.layout(route["tab"])
     if found := JOB.match(path):
