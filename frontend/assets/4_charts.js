@@ -66,6 +66,10 @@
       const lines = map.y.flatMap((sender, i) => map.x.map((receiver, j) => [sender, receiver, map.z[i][j]]));
       return [["sender", "receiver", "cp"], ...lines.filter((line) => line[2])];
     }
+    if (meta.starts) {
+      const windows = traces.find((trace) => trace.name === "windows") || { y: [], hovertext: [] };
+      return [["window_start_ns", "what", "cp"], ...meta.starts.map((start, i) => [start, windows.hovertext[i].split("<br>")[1], windows.y[i]])];
+    }
     const over = traces.filter((trace) => trace.dx);
     const head = ["from", ...over.map((trace) => trace.name)];
     const lines = [];
