@@ -6,8 +6,8 @@ from django.urls import include, path, re_path
 from webapp.accounts.views import SignIn, SignOut
 from webapp.api import problems
 from webapp.audit.views import audit_csv
-from webapp.ops.health import healthz, readyz
 from webapp.notifications.views import unsubscribe_page
+from webapp.ops.health import healthz, readyz
 from webapp.ops.help import help_page
 from webapp.telemetry.ingest_api import OtlpMetrics, OtlpTraces
 

@@ -1,4 +1,4 @@
-"""Clusters over the API: a program sends models and rates, reads answers, and gets a clear error for what is wrong."""
+"""Clusters over the API: a program sends models and rates, reads answers, and is told clearly what is wrong."""
 
 from __future__ import annotations
 

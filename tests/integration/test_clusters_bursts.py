@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -68,6 +69,12 @@ def test_a_scale_down_that_leaves_less_than_the_configured_burst_is_refused_with
     assert not Proposal.objects.exists()
     event = AuditEvent.objects.filter(action="proposal.propose", outcome="refused").latest("id")
     assert "the configured burst is 5e+03 %" in event.reason
+    ChangePolicy.objects.update_or_create(job=job, defaults={"mode": Mode.RECOMMEND})
+    for _ in range(3):
+        with pytest.raises(TooLittleHeadroomError):
+            propose(None, job, replace(draft, policy="ds2"))
+    tried = AuditEvent.objects.filter(actor_name="policy ds2", outcome="refused")
+    assert tried.count() == 1, "a policy that tries on and on does not fill the record"
     services.set_bounds(boss, cluster, burst_ratio=0.0, alert_ratio=0.0)
     told = propose(boss, job, Draft(draft.kind, {"parallelism": {"operator-2": 8}}, draft.binding))
     assert told.evidence["burst_headroom"]["cluster"] == "prod", (

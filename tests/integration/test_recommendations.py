@@ -219,7 +219,10 @@ def test_a_viewer_and_a_stranger_cannot_set_how_a_job_is_advised(now_ns: int) ->
         (WantedSetup(settings={"ds2": {"scaling_factor": "nan"}}), "at least 0"),
         (WantedSetup(settings={"ds2": {"min_parallelism": 9, "max_parallelism": 8}}), "min_parallelism"),
         (WantedSetup(settings={"combine": "mean"}), "wrong kind"),
-        (WantedSetup("flink-autoscaler", {"excluded_periods": ["25:00-26:00"]}), "has an hour or minute that no day has"),
+        (
+            WantedSetup("flink-autoscaler", {"excluded_periods": ["25:00-26:00"]}),
+            "an hour or minute that no day has",
+        ),
         (WantedSetup("flink-autoscaler", {"utilization_target": 0}), "more than 0"),
         (WantedSetup(targets_per_s={"operator-0": float("inf")}), "records per second"),
         (WantedSetup(targets_per_s={"operator-0": -1}), "records per second"),

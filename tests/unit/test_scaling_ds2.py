@@ -140,7 +140,9 @@ def test_which_part_a_branch_gets_and_how_that_is_known_is_told() -> None:
     assert "It gets" not in told[1]
     assert told[2].endswith("rounded up 6. It gets 30% of what a sends, by what the branches take in.")
     copied = observation(graph, *behind, rates("c", 10, 0, observed=(100.0, 0.0)), s=200.0)
-    assert explain(copied, decide(copied))[3].endswith("It gets everything that a sends, as every branch does.")
+    assert explain(copied, decide(copied))[3].endswith(
+        "It gets everything that a sends, as every branch does."
+    )
 
 
 def test_a_split_is_also_seen_where_a_branch_meets_another_stream() -> None:

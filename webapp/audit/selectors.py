@@ -11,8 +11,9 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from webapp.audit.models import AuditEvent
+from webapp.audit.models import AuditEvent, Outcome
 from webapp.audit.policies import visible_events
+from webapp.audit.services import Entry
 from webapp.jobs.policies import Actor
 
 COLUMNS = (
@@ -55,6 +56,18 @@ def search(actor: Actor, wanted: Search | None = None) -> QuerySet[AuditEvent]:
             some |= Q(**{f"{name}__icontains": wanted.text})
         found = found.filter(some)
     return found.order_by("-id")
+
+
+def refused_lately(entry: Entry, since: datetime) -> bool:
+    """Whether the same was tried by the same and refused, whatever the reason was, at or after ``since``."""
+    same = AuditEvent.objects.filter(
+        job_id=entry.job_id,
+        actor_name=str(entry.who),
+        action=entry.action,
+        outcome=Outcome.REFUSED,
+        at__gte=since,
+    )
+    return same.filter(detail=entry.detail).exists()
 
 
 def history_of(actor: Actor, object_type: str, object_id: int) -> QuerySet[AuditEvent]:

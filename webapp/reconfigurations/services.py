@@ -19,6 +19,7 @@ from analytics.model.plain import from_plain, to_plain
 from analytics.model.reconfigurations import Binding, Prediction, drift
 from webapp.accounts.models import User
 from webapp.analysis.models import Recommendation
+from webapp.audit.selectors import refused_lately
 from webapp.audit.services import Entry, record, record_refused, storable
 from webapp.bursts.headroom import checked_effect
 from webapp.jobs.models import Job
@@ -41,6 +42,8 @@ from webapp.reconfigurations.steps import entry, locked, move, refused
 logger = logging.getLogger(__name__)
 
 APPLY_TASK = "workers.tasks.apply.apply_proposal"
+REFUSED_AGAIN = timedelta(hours=1)
+"""How soon the same attempt of a policy is written down again."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,10 @@ def propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
 
 
 def refuse_proposal(who: User | str, job: Job, error: RefusedError, told: dict[str, Any]) -> None:
-    """Write down that somebody tried to propose something in vain."""
-    record_refused(Entry(who, "proposal.propose", "job", job.pk, job.pk, job.name, str(error), told))
+    """Write down that somebody tried to propose in vain; of a policy, which tries on and on, once an hour."""
+    attempt = Entry(who, "proposal.propose", "job", job.pk, job.pk, job.name, str(error), told)
+    if isinstance(who, User) or not refused_lately(attempt, timezone.now() - REFUSED_AGAIN):
+        record_refused(attempt)
 
 
 def withdraw(proposal_id: int, who: str, why: str) -> bool:

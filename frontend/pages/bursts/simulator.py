@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dash import Dash, Input, Output, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from analytics.model.burst_answers import SimulatedBursts, Strategy
 from frontend import freshness, palette, words
@@ -48,6 +48,7 @@ def layout(cluster: Cluster) -> Any:
             ),
             dcc.Interval(id="bursts-poll", interval=POLL_MS, disabled=True),
             dcc.Store(id="bursts-drawn"),
+            dcc.Store(id="bursts-again"),
             html.P("Reading …", id="bursts-said", className="sentence", role="status"),
             html.Div(id="bursts-message"),
             html.Div(
@@ -138,6 +139,12 @@ def register(app: Dash) -> None:
     """Callbacks of the page."""
     app.callback(
         [Output(*pair) for pair in _PARTS], Input("url", "search"), Input("tick", "n_intervals"),
-        Input("bursts-poll", "n_intervals"), Input("screen", "data"), State("url", "pathname"),
+        Input("bursts-again", "data"), Input("screen", "data"), State("url", "pathname"),
         State("bursts-drawn", "data"),
     )(refresh)  # fmt: skip
+    # Polls pass only while nothing is under way, else the answers of a slow server would never be heard.
+    app.clientside_callback(
+        ClientsideFunction("weir", "again"),
+        Output("bursts-again", "data"),
+        Input("bursts-poll", "n_intervals"),
+    )

@@ -85,7 +85,9 @@ def _window(request: Request, one: Asked) -> int | None:
     fine = [window for window in answer.windows if window.status is WindowStatus.OK]
     most_ns = max((window.saved_ns for window in fine), default=0)
     telling = [window for window in fine if 2 * window.saved_ns >= most_ns]
-    chosen = max(telling, key=lambda window: (len(window.limits), window.saved_ns, window.start_ns), default=None)
+    chosen = max(
+        telling, key=lambda window: (len(window.limits), window.saved_ns, window.start_ns), default=None
+    )
     return None if chosen is None else request.window_of(chosen.start_ns)
 
 
