@@ -128,3 +128,19 @@ def test_another_window_width_gives_up_what_is_computed_with_the_old_one(caller:
     assert PendingRange.objects.filter(job=job, run=None).exists()
     seed.analyse()
     assert set(Window.objects.values_list("width_ns", flat=True)) == {2 * S}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_program_reads_back_what_was_stored_page_by_page_and_by_time(caller: Caller) -> None:
+    job = seed.make_job("ad-events")
+    seed.stream(job, 1_000, 4)
+    address = f"/api/v1/jobs/{job.pk}/activities"
+    items = everything(caller, address, 7)
+    assert len(items) == sum(job.segments.values_list("record_count", flat=True))
+    assert len({tuple(item.values()) for item in items}) == len(items)
+    assert {item["operator"] for item in items} <= {"split", "count", None}
+    assert any(item["peer"] for item in items), "messages name who received them"
+    second = caller.get(f"{address}?from_ns={1_001 * S}&to_ns={1_002 * S}&limit=10000").json()["items"]
+    assert second == [item for item in items if item["end_ns"] >= 1_001 * S and item["start_ns"] <= 1_002 * S]
+    assert 0 < len(second) < len(items)
+    assert Caller(secret(Scope.INGEST)).get(address).status_code == 403

@@ -17,7 +17,7 @@ from webapp.reconfigurations.api import (
     ProposalRevert,
 )
 from webapp.reconfigurations.rules_api import CalibrationList, GlobalFreeze, JobFreeze, JobRules
-from webapp.telemetry.api import PointList, RefusedList, SeriesList
+from webapp.telemetry.api import ActivityList, PointList, RefusedList, SeriesList
 from webapp.telemetry.ingest_api import Activities, RemoteWrite
 from webapp.telemetry.sources_api import SourceDetail, SourceList, SourcePoll
 from webapp.telemetry.uploads_api import UploadDetail, UploadList, UploadStore
@@ -53,6 +53,7 @@ urlpatterns = [
     path("uploads", UploadList.as_view()),
     path("uploads/<int:upload_id>", UploadDetail.as_view()),
     path("uploads/<int:upload_id>/store", UploadStore.as_view()),
+    path("jobs/<int:job_id>/activities", ActivityList.as_view()),
     path("jobs/<int:job_id>/series", SeriesList.as_view()),
     path("jobs/<int:job_id>/series/<int:series_id>/points", PointList.as_view()),
     path("refused", RefusedList.as_view()),

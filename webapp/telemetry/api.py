@@ -1,4 +1,4 @@
-"""Metrics and what was refused, over the API."""
+"""Activities, metrics and what was refused, over the API."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.model.activity import ActivityType
 from analytics.model.samples import Kind
 from webapp.accounts.models import Scope
-from webapp.api.pagination import page, whole_number
+from webapp.api.pagination import DEFAULT_LIMIT, INT64, page, whole_number
 from webapp.api.problems import ProblemError
 from webapp.api.schema import PAGE, NsField, number, paged, text
 from webapp.api.views import ApiView, actor_of, token_of_request
 from webapp.jobs.api import job_of
+from webapp.telemetry.activity_query import StoredActivity, activities
 from webapp.telemetry.metric_query import RESOLUTIONS, points, series_of_job
 from webapp.telemetry.models import Refused, Series
 from webapp.telemetry.quarantine import refused_to
@@ -46,6 +48,17 @@ class PointShape(serializers.Serializer[Any]):
     count = serializers.IntegerField(required=False)
 
 
+class ActivityShape(serializers.Serializer[StoredActivity]):
+    """What a worker did, or with a peer a message from ``worker`` to ``peer``."""
+
+    type = serializers.ChoiceField([kind.label for kind in ActivityType])
+    worker = serializers.CharField()
+    peer = serializers.CharField(allow_null=True)
+    operator = serializers.CharField(allow_null=True)
+    start_ns = NsField()
+    end_ns = NsField(help_text="of a message by the receiver's clock, so it may be before the start")
+
+
 class RefusedShape(serializers.ModelSerializer[Refused]):
     """Something that was sent and not stored."""
 
@@ -60,6 +73,34 @@ class RefusedShape(serializers.ModelSerializer[Refused]):
     def get_first_bytes(self, row: Refused) -> str:
         """As text."""
         return bytes(row.first_bytes).hex()
+
+
+class ActivityList(ApiView):
+    """``/api/v1/jobs/<id>/activities``."""
+
+    @extend_schema(
+        operation_id="list_activities",
+        parameters=[
+            number("limit", "most items of a page", low=1, high=MAX_POINTS),
+            PAGE[1],
+            number("from_ns", "only activities that end at or after this time"),
+            number("to_ns", "only activities that start at or before this time"),
+        ],
+        responses=paged("ActivityPage", ActivityShape),
+        description="What a job's workers did, as it was stored. A page may be short although more follows:"
+        " go on until `next` is null.",
+    )
+    def get(self, request: Request, job_id: int) -> Response:
+        """One page."""
+        items, after = activities(
+            job_of(request, job_id),
+            from_ns=whole_number(request, "from_ns", -INT64),
+            to_ns=whole_number(request, "to_ns", INT64),
+            after=whole_number(request, "after", -1),
+            limit=whole_number(request, "limit", DEFAULT_LIMIT, low=1, high=MAX_POINTS),
+        )
+        shown = [dict(ActivityShape(item).data) for item in items]
+        return Response({"items": shown, "next": None if after is None else str(after)})
 
 
 class SeriesList(ApiView):
