@@ -119,7 +119,7 @@ def follow(terms: Terms, watch: Watch, points: Iterable[Point]) -> tuple[Watch, 
 
 
 def episodes(terms: Terms, points: Sequence[Point]) -> tuple[Episode, ...]:
-    """When an alert on these terms would have fired: the same machine as :func:`follow`, from the first point on."""
+    """When an alert on these terms would have fired: the machine of :func:`follow`, from the first point on."""
     found: list[Episode] = []
     watch = Watch()
     for point in points:
