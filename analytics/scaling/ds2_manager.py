@@ -70,8 +70,11 @@ class ManagerState:
 def step(settings: ManagerSettings, state: ManagerState, seen: Observation) -> tuple[Action, ManagerState]:
     """What to do about the job after one more interval, and what to remember.
 
-    Other targets make earlier failures and small gains void: the question is a new one.
+    Other targets make earlier failures and small gains void: the question is a new one. So it is all that is
+    remembered of a graph of other operators.
     """
+    if _of_another_graph(state, seen):
+        state = ManagerState()
     if _differ(state.targets, seen.targets):
         state = replace(state, targets=seen.targets, rejected=(), little_gain_count=0)
     if state.warm_up_left:
@@ -169,6 +172,12 @@ def _refusal(
     if settings.decision_limit is not None and state.little_gain_count >= settings.decision_limit:
         return f"the last {state.little_gain_count} changes gained little"
     return None
+
+
+def _of_another_graph(state: ManagerState, seen: Observation) -> bool:
+    ids = [operator.id for operator in seen.topology.operators]
+    known = (*state.asked, *state.rejected, *(() if state.before is None else (state.before,)))
+    return any([operator_id for operator_id, _ in one] != ids for one in known)
 
 
 def _differ(was: tuple[SourceTarget, ...], are: tuple[SourceTarget, ...]) -> bool:

@@ -276,11 +276,16 @@ def _target(
     found = totals(operator, rates, source=True)
     if rates is None or isinstance(found, Reason):
         return None
-    if rates.lag_first is not None and rates.lag_last is not None and found.observed_output and length_s > 0:
+    if rates.lag_first is not None and rates.lag_last is not None and length_s > 0:
         growth = (rates.lag_last - rates.lag_first) / length_s
-        read = found.observed_processing or found.observed_output
-        rate = found.observed_output * max(1 + growth / read, 0.0)
-        return SourceTarget(operator.id, rate, TargetMethod.BACKLOG_GROWTH)
+        if found.observed_output:
+            read = found.observed_processing or found.observed_output
+            rate = found.observed_output * max(1 + growth / read, 0.0)
+            return SourceTarget(operator.id, rate, TargetMethod.BACKLOG_GROWTH)
+        if growth > 0:
+            return (
+                None  # it stands still before a growing backlog: 0 would be a lie, and nothing else is known
+            )
     if found.true_output is None:
         return None
     held_back = (found.backpressured_ms_per_s or 0.0) / 1000 / operator.parallelism

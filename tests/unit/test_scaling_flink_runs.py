@@ -4,15 +4,18 @@ In each run a source that could deliver more was held back by `split` (5 ms a re
 (0.5 ms a record). What was then asked of Flink, and the rate afterwards, is known.
 """
 
+from dataclasses import replace
+
 import pytest
 
 from analytics.decode.flink_windows import instance_windows
 from analytics.model.decisions import Decision
-from analytics.model.rates import Observation, TargetMethod
+from analytics.model.rates import Observation, RateWindow, TargetMethod
 from analytics.scaling import dhalion, flink_autoscaler
 from analytics.scaling.ds2 import decide
 from analytics.scaling.explain import explain, predict
 from analytics.scaling.rates import rate_window, source_targets
+from tests.support.dataflows import chain, rates
 from tests.support.flink import polls
 
 # The run, the rate its source was configured for, what was asked for: source, split, count and sink.
@@ -100,3 +103,11 @@ def test_the_other_policies_tell_their_numbers_too() -> None:
     told = explain(observation, dhalion.decide(observation))[1]
     assert told.startswith("split: 1 → 5: it causes 99")
     assert told.endswith(" ms/s of back-pressure: 1 × (1 + 4).")
+
+
+def test_a_source_that_stands_still_before_a_growing_backlog_is_not_said_to_have_nothing_to_do() -> None:
+    still = replace(rates("s", 0.0, 0.0, observed=(0.0, 0.0)), lag_first=1_000.0, lag_last=61_000.0)
+    window = RateWindow(0, 60_000_000_000, (still,))
+    assert source_targets(chain(s=1, a=1), window, {}) == ()
+    idle = RateWindow(0, 60_000_000_000, (replace(still, lag_last=1_000.0),))
+    assert [target.rate_per_s for target in source_targets(chain(s=1, a=1), idle, {})] == [0.0]

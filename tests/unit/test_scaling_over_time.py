@@ -192,3 +192,19 @@ def test_evidence_of_another_release_is_refused() -> None:
     for change in ({"policy": "guess"}, {"version": 99}, {"settings": {}}, {"seen": None}):
         with pytest.raises(UnreadableEvidenceError):
             from_json({**stored, **change})
+
+
+def test_what_was_learned_of_other_operators_is_forgotten() -> None:
+    settings = ManagerSettings(activation_intervals=2)
+    _, state = step(settings, ManagerState(), job(45))
+    other = observation(
+        chain(s=1, b=2, c=1),
+        rates("s", 0.0, 45.0, observed=(0.0, 20.0)),
+        rates("b", 10.0, 10.0, instances=2, observed=(10.0, 10.0)),
+        rates("c", 100.0, 0.0, observed=(20.0, 0.0)),
+        s=45.0,
+    )
+    action, state = step(settings, state, other)
+    assert action.why == "decision 1 of 2", "the job was deployed anew with other operators"
+    action, _ = step(settings, state, other)
+    assert action.changes == (("b", 5),)
