@@ -13,6 +13,7 @@ from django.utils import timezone
 from analytics.model.activity import ActivityType
 from analytics.model.metrics import MetricSample as Sample
 from analytics.model.trace import Records, TraceBatch, Worker
+from webapp.bursts.models import Cluster, ModelVersion, Origin, Simulation, Survey
 from webapp.jobs.models import Job
 from webapp.jobs.services import ensure_job
 from webapp.ops.partitions import DAY_NS, drop_older, ensure_days
@@ -109,6 +110,46 @@ def test_days_are_dropped_when_they_are_old_and_were_made_long_ago() -> None:
     assert set(partitions(table)) - set(before) == {f"{table}_d{today}", f"{table}_d{today - 8}"} - set(
         before
     )
+
+
+def test_no_table_that_grows_by_days_is_forgotten_by_the_forgetting() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT partrelid::regclass::text FROM pg_partitioned_table")
+        tables = {name for (name,) in cursor.fetchall()}
+    assert {"jobs_report", "jobs_rates"} <= tables
+    for table in tables:
+        ensure_days(table, [0])
+        made_long_ago(table, 1_000)
+    forget()
+    assert {table for table in tables if f"{table}_d0" in partitions(table)} == set()
+
+
+def test_what_engines_said_goes_with_the_raw_data_and_the_rates_made_of_it_stay(settings: Any) -> None:
+    settings.WEIR_KEEP_RAW_DAYS, settings.WEIR_KEEP_RESULTS_DAYS = 2, 90
+    day = time.time_ns() // DAY_NS - 5
+    for table in ("jobs_report", "jobs_rates"):
+        ensure_days(table, [day * DAY_NS])
+        made_long_ago(table, 5)
+    forget()
+    assert f"jobs_report_d{day}" not in partitions("jobs_report")
+    assert f"jobs_rates_d{day}" in partitions("jobs_rates")
+
+
+def test_a_replaced_burst_model_is_forgotten_unless_something_was_computed_from_it() -> None:
+    cluster = Cluster.objects.create(name="c")
+    long_ago = timezone.now() - timedelta(days=91)
+    times = (long_ago, long_ago, long_ago, timezone.now(), None)
+    models = [
+        ModelVersion.objects.create(
+            cluster=cluster, number=number, version=str(number), origin=Origin.UPLOADED, payload=b"",
+            applications=[], node_count=1, superseded_at=time_,
+        )
+        for number, time_ in enumerate(times)
+    ]  # fmt: skip
+    Survey.objects.create(cluster=cluster, model=models[1])
+    Simulation.objects.create(model=models[2], key="k", params={}, requested_at=long_ago)
+    assert forget() == {"burst models": 1}
+    assert list(ModelVersion.objects.order_by("number").values_list("number", flat=True)) == [1, 2, 3, 4]
 
 
 def test_rollups_outlive_their_samples_and_late_ones_do_not_spoil_them(job: Job, settings: Any) -> None:
