@@ -103,8 +103,12 @@ class BurstModel:
 
     @cached_property
     def version(self) -> str:
-        """The same for equal models and different for different ones: 16 hexadecimal digits."""
-        text = json.dumps(to_document(self), sort_keys=True, separators=(",", ":"))
+        """The same for equal models and different for different ones: 16 hexadecimal digits.
+
+        The order of applications and nodes counts, since rates and plans go by place.
+        """
+        order = [[one.name for one in self.applications], [node.name for node in self.nodes]]
+        text = json.dumps([to_document(self), order], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def components(self) -> Iterator[tuple[Application, Stage, Component]]:

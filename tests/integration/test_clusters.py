@@ -137,6 +137,23 @@ def test_alerts_open_deepen_and_close_with_headroom(boss: User) -> None:
     assert HeadroomPoint.objects.filter(cluster=cluster).count() == 5
 
 
+def test_another_threshold_opens_and_closes_the_alert_at_once(boss: User) -> None:
+    cluster = clusters.worked(boss, app1=0.14, app2=0.14)  # it can grow by a seventh
+    clusters.survey_here()
+    assert not HeadroomAlert.objects.exists()
+    services.set_bounds(boss, cluster, burst_ratio=0.2, alert_ratio=0.3)
+    opened = HeadroomAlert.objects.get()
+    assert (opened.threshold_ratio, opened.closed_ns) == (0.3, None)
+    assert opened.opened_ratio == pytest.approx(0.16 / 0.14 - 1)
+    assert "cpu of" in opened.limit
+    services.set_bounds(boss, cluster, burst_ratio=0.2, alert_ratio=0.05)
+    opened.refresh_from_db()
+    assert opened.closed_ns is not None
+    services.upload_model(boss, cluster, worked_example(6.5))
+    services.set_bounds(boss, cluster, burst_ratio=0.2, alert_ratio=0.3)
+    assert HeadroomAlert.objects.count() == 1, "what is known is of another model: a worker's answer decides"
+
+
 def test_the_slower_of_two_workers_writes_nothing(boss: User) -> None:
     cluster = clusters.worked(boss)
     source = PostgresClusters(segment_store.address())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.support import clusters
@@ -43,6 +45,17 @@ def test_what_is_wrong_is_told_with_its_place() -> None:
         {"field": "model", "detail": "applications.app1.stages[0].components[0].node: there is no node 'Z'"}
     ]
     assert program.post("/api/v1/clusters", {"name": "x", "model": {"a": "\0"}}).status_code == 400
+
+
+def test_rates_of_a_time_that_cannot_be_are_refused_with_the_field() -> None:
+    program = Caller(secret(Scope.ADMIN, Scope.READ))
+    where = program.post("/api/v1/clusters", {"name": "prod", "model": worked_example()})["Location"]
+    for at_ns in (2**63 - 1, time.time_ns() + 2 * 3_600_000_000_000, -1):
+        refused = program.call("PUT", f"{where}/rates", {"rates": {"app1": 0.05}, "at_ns": at_ns})
+        assert refused.status_code == 400, refused.content
+        assert refused.json()["errors"][0]["field"] == "at_ns"
+    taken = program.call("PUT", f"{where}/rates", {"rates": {"app1": 0.05}, "at_ns": time.time_ns()})
+    assert taken.status_code == 200
 
 
 def test_a_reader_cannot_send_and_a_token_for_some_jobs_sees_no_cluster() -> None:

@@ -14,7 +14,7 @@ from tests.support.burst_models import worked_example
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
 from webapp.bursts import deriving, services, simulations
-from webapp.bursts.headroom import TooLittleHeadroomError
+from webapp.bursts.headroom import TooLittleHeadroomError, checked_effect
 from webapp.bursts.models import Cluster
 from webapp.bursts.rebalancing import propose_rebalance
 from webapp.jobs.models import Job, JobGroup, Membership, Role
@@ -80,6 +80,58 @@ def test_a_scale_down_that_leaves_less_than_the_configured_burst_is_refused_with
     assert told.evidence["burst_headroom"]["cluster"] == "prod", (
         "a scale-up is not refused, and says the cluster's"
     )
+
+
+def test_every_cluster_that_has_the_job_guards_its_own_burst(boss: User) -> None:
+    job, draft = measured_job()
+    tight = deriving.create_derived(boss, "tight", {"jobs": [job.name], "margin_ratio": 0.1}, group=job.group)
+    roomy = deriving.create_derived(boss, "roomy", {"jobs": [job.name]}, group=job.group)
+    clusters.survey_here()
+    services.set_bounds(boss, tight, burst_ratio=0.0, alert_ratio=0.0)
+    services.set_bounds(boss, roomy, burst_ratio=50.0, alert_ratio=0.0)
+    with pytest.raises(TooLittleHeadroomError, match="all inputs of the cluster roomy"):
+        propose(boss, job, replace(draft, change={"parallelism": {"operator-2": 3}}))
+
+
+def test_what_the_model_does_not_tell_is_said_in_words(boss: User) -> None:
+    job, draft = measured_job()
+    cost = {"components": [{"name": "c", "node": "A", "cost": {"cpu": 1e-9}}]}
+    document = {
+        "nodes": {"A": {"cpu": 1.0}},
+        "applications": {job.name: {"stages": [{"name": "operator-2"} | cost]}},
+    }
+    cluster = services.create_cluster(boss, "prod", document, group=job.group)
+    clusters.survey_here()
+    told = propose(boss, job, draft).evidence["burst_headroom"]
+    assert told["cluster"] == "prod"
+    assert told["after"] == told["before"]
+    assert told["says"].endswith("; the model does not tell how instances limit operator-2")
+    limited = document["applications"][job.name]["stages"][0]["components"][0] | {"cap": 1e9}
+    document["applications"][job.name]["stages"][0]["components"] = [limited]
+    services.upload_model(boss, cluster, document)
+    assert "does not tell" not in checked(job)
+
+
+def checked(job: Job) -> str:
+    found = checked_effect(job, {"operator-2": 4}, {"operator-2": 2}, guard=False)
+    assert found is not None
+    return found.says
+
+
+def test_a_cluster_whose_answers_are_of_other_applications_does_not_guard_and_says_so(boss: User) -> None:
+    job, _ = measured_job()
+    document = worked_example()
+    both = {job.name: document["applications"]["app1"], "app2": document["applications"]["app2"]}
+    cluster = services.create_cluster(boss, "prod", document | {"applications": both}, group=job.group)
+    services.set_rates(boss, cluster, {job.name: 0.05, "app2": 0.01}, time.time_ns())
+    clusters.survey_here()
+    assert checked(job).startswith("all inputs of the cluster prod")
+    turned = dict(reversed(both.items()))
+    services.upload_model(boss, cluster, document | {"applications": turned})
+    assert checked(job).startswith("the job's input")
+    assert "not counted, since there is no answer for its current model: prod" in checked(job)
+    clusters.survey_here()
+    assert checked(job).startswith("all inputs of the cluster prod")
 
 
 def rebalanced(boss: User, engine: EngineKind = EngineKind.WEBHOOK) -> tuple[Job, Cluster]:

@@ -56,6 +56,16 @@ def test_every_change_makes_another_version() -> None:
     assert len({model.version, *(other.version for other in others)}) == 6
 
 
+def test_the_order_of_applications_makes_another_version_since_rates_go_by_place() -> None:
+    document = worked_example()
+    turned = document | {"applications": dict(reversed(document["applications"].items()))}
+    assert read(turned).version != read(document).version
+    assert len({read(document).version, read(json.loads(json.dumps(document))).version}) == 1
+    swapped = headroom(Solver(constraints(read(turned))), (0.1, 0.2))
+    assert swapped.rates == (0.1, 0.2), "app2 first"
+    assert swapped.max_rate == headroom(Solver(constraints(read(document))), (0.2, 0.1)).max_rate[::-1]
+
+
 def test_fields_nobody_knows_are_told_and_have_no_effect() -> None:
     document = worked_example() | {"colour": "red"}
     document["applications"]["app1"]["stages"][0]["note"] = "first"

@@ -35,7 +35,9 @@ class RatesWanted(serializers.Serializer[Any]):
     """Input rates by application, in the model's unit; null takes one back."""
 
     rates = serializers.DictField(child=serializers.FloatField(allow_null=True, min_value=0))
-    at_ns = NsField(required=False, help_text="when they were measured; without it: now")
+    at_ns = NsField(
+        required=False, help_text="when they were measured, at most an hour ahead; without it: now"
+    )
 
 
 class ClusterShape(serializers.Serializer[Any]):
@@ -194,5 +196,5 @@ class ClusterRates(ClusterView):
         asked = RatesWanted(data=request.data)
         asked.is_valid(raise_exception=True)
         values = asked.validated_data
-        services.set_rates(actor_of(request), cluster, values["rates"], values.get("at_ns") or time.time_ns())
+        services.set_rates(actor_of(request), cluster, values["rates"], values.get("at_ns", time.time_ns()))
         return Response(shown(cluster))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.utils import timezone
@@ -18,7 +18,7 @@ from analytics.bursts.derive import MeasuredJob, derive, input_rate, stage_names
 from analytics.bursts.headroom import proportional_headroom
 from analytics.bursts.highs import SolverError
 from analytics.bursts.solver import Solver
-from analytics.model.bursts import BurstModel, with_parallelism
+from analytics.model.bursts import SLOTS, BurstModel, with_parallelism
 from analytics.model.bursts_json import burst_model
 from webapp.bursts import selectors
 from webapp.bursts.deriving import measured_job
@@ -38,7 +38,9 @@ class Effect:
     """By how much all inputs can grow before and after a change (None: nothing limits it).
 
     ``configured`` is the burst that must fit, None if nobody says. ``cluster`` is "" for the job alone, ``version``
-    that of the model it was computed from.
+    that of the model it was computed from. ``untold`` are operators that change, without the model telling how
+    their instances limit them: it has neither a cap nor slots for them. ``uncounted`` are clusters that have the
+    job but no answer for the applications of their current model.
     """
 
     before: float | None
@@ -46,6 +48,8 @@ class Effect:
     configured: float | None
     cluster: str
     version: str
+    untold: tuple[str, ...] = ()
+    uncounted: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a proposal's evidence under ``burst_headroom``."""
@@ -56,9 +60,15 @@ class Effect:
         """In words."""
         of = f"all inputs of the cluster {self.cluster}" if self.cluster else "the job's input"
         told = f"{of} can grow by {_words(self.after)} after the change, {_words(self.before)} before"
-        return (
-            told if self.configured is None else f"{told}; the configured burst is {_words(self.configured)}"
-        )
+        if self.configured is not None:
+            told += f"; the configured burst is {_words(self.configured)}"
+        if self.untold:
+            told += f"; the model does not tell how instances limit {', '.join(self.untold)}"
+        if self.uncounted:
+            told += (
+                f"; not counted, since there is no answer for its current model: {', '.join(self.uncounted)}"
+            )
+        return told
 
 
 def _words(ratio: float | None) -> str:
@@ -79,14 +89,18 @@ def checked_effect(
     measured = measured_job(job, int(timezone.now().timestamp() * 1e9))
     if measured is None:
         return None
-    effects = [found for cluster in _clusters(job) if (found := _in_cluster(cluster, measured, factors))]
+    tried = {cluster.name: _in_cluster(cluster, measured, factors) for cluster in _clusters(job)}
+    effects = [found for found in tried.values() if found is not None]
+    uncounted = tuple(sorted(name for name, found in tried.items() if found is None))
     if not effects:
-        return _alone(measured, factors)
-    worst = min(effects, key=lambda found: math.inf if found.after is None else found.after)
+        alone = _alone(measured, factors)
+        return None if alone is None else replace(alone, uncounted=uncounted)
+    effects.sort(key=lambda found: math.inf if found.after is None else found.after)
     shrinks = any(factor < 1 for factor in factors.values())
-    if guard and shrinks and _too_little(worst):
-        raise TooLittleHeadroomError(f"too little would be left for bursts: {worst.says}")
-    return worst
+    refused = next(filter(_too_little, effects), None)  # each cluster has a configured burst of its own
+    if guard and shrinks and refused is not None:
+        raise TooLittleHeadroomError(f"too little would be left for bursts: {refused.says}")
+    return replace(effects[0], uncounted=uncounted)
 
 
 def _too_little(effect: Effect) -> bool:
@@ -105,13 +119,10 @@ def _clusters(job: Job) -> list[Cluster]:
 def _in_cluster(cluster: Cluster, measured: MeasuredJob, factors: Mapping[str, float]) -> Effect | None:
     standing = selectors.standing(cluster)
     answers = standing.answers
-    if standing.model is None or answers is None:
-        return None
+    if standing.model is None or answers is None or not standing.comparable:
+        return None  # the rates of another model's applications tell nothing about these
     model = selectors.model_of(standing.model)
-    if len(model.applications) != len(answers.headroom.rates):
-        return None
-    rates = answers.headroom.rates
-    return _effect(model, rates, measured, factors, cluster.name, cluster.burst_ratio)
+    return _effect(model, answers.headroom.rates, measured, factors, cluster.name, cluster.burst_ratio)
 
 
 def _alone(measured: MeasuredJob, factors: Mapping[str, float]) -> Effect | None:
@@ -143,7 +154,18 @@ def _effect(
         )
     except (ValueError, SolverError):
         return None
-    return Effect(_finite(before), _finite(after), configured, cluster, model.version)
+    untold = _untold(model, measured.name, stages)
+    return Effect(_finite(before), _finite(after), configured, cluster, model.version, untold)
+
+
+def _untold(model: BurstModel, name: str, factors: Mapping[str, float]) -> tuple[str, ...]:
+    """Stages that change and have, as the model knows them, nothing that instances bring."""
+    limited = {
+        stage.name
+        for application, stage, component in model.components()
+        if application.name == name and (component.cap is not None or SLOTS in component.cost)
+    }
+    return tuple(sorted(stage for stage, factor in factors.items() if factor != 1 and stage not in limited))
 
 
 def _finite(ratio: float) -> float | None:

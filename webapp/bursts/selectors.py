@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from django.db.models import Exists, OuterRef, QuerySet
 
@@ -43,15 +43,19 @@ class Standing:
         return self.survey is not None and self.survey.model_id != (self.model.pk if self.model else None)
 
     @property
+    def comparable(self) -> bool:
+        """Whether the answers' rates are those of the current model's applications, in its order."""
+        answered = self.survey.model if self.survey is not None else None
+        if answered is None or self.model is None:
+            return False
+        return answered.applications == self.model.applications
+
+    @cached_property
     def answers(self) -> Answers | None:
         """The newest answers; None if there are none, or they were written otherwise."""
         if self.survey is None or self.survey.payload is None:
             return None
-        try:
-            found: Answers = from_plain(Answers, packed.unpack(self.survey.payload))
-        except (KeyError, TypeError, ValueError, AttributeError):
-            return None
-        return found
+        return _answers(bytes(self.survey.payload))
 
 
 def cluster(actor: Actor, cluster_id: int) -> Cluster | None:
@@ -72,7 +76,7 @@ def standings(actor: Actor) -> list[Standing]:
             "payload", "index"
         )
     }
-    surveys = {row.cluster_id: row for row in Survey.objects.filter(cluster_id__in=ids)}
+    surveys = {row.cluster_id: row for row in _with_applications(Survey.objects.filter(cluster_id__in=ids))}
     open_ = {row.cluster_id: row for row in HeadroomAlert.objects.filter(cluster_id__in=ids, closed_ns=None)}
     return [Standing(row, models.get(row.pk), surveys.get(row.pk), open_.get(row.pk)) for row in rows]
 
@@ -81,10 +85,24 @@ def standing(cluster: Cluster) -> Standing:
     """One cluster with what belongs to it."""
     return Standing(
         cluster,
-        cluster.versions.filter(superseded_at=None).first(),
-        Survey.objects.filter(cluster=cluster).first(),
+        cluster.versions.filter(superseded_at=None).defer("index").first(),
+        _with_applications(Survey.objects.filter(cluster=cluster)).first(),
         HeadroomAlert.objects.filter(cluster=cluster, closed_ns=None).first(),
     )
+
+
+def _with_applications(rows: QuerySet[Survey]) -> QuerySet[Survey]:
+    """The same with the models they are for, without what is large in these."""
+    return rows.select_related("model").defer("model__payload", "model__index")
+
+
+@lru_cache(maxsize=64)
+def _answers(payload: bytes) -> Answers | None:
+    try:
+        found: Answers = from_plain(Answers, packed.unpack(payload))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+    return found
 
 
 def stamp(cluster: Cluster) -> str:

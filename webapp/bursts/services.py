@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -18,6 +19,7 @@ from analytics.model.bursts_json import burst_model
 from analytics.model.diagnostics import Diagnostic, merge
 from webapp.accounts.models import User
 from webapp.audit.services import Entry, record, record_refused
+from webapp.bursts import surveys
 from webapp.bursts.models import Cluster, ModelVersion, Origin
 from webapp.bursts.policies import may_change, may_create
 from webapp.jobs.models import JobGroup
@@ -27,6 +29,9 @@ MOST_COMPONENTS = 5_000
 
 MOST_APPLICATIONS = 400
 MOST_NAME = 200
+AHEAD_NS = 3_600_000_000_000
+"""How far clocks may disagree: rates of a later time would hide what is measured until then."""
+
 MOST_CHARS = 1_000
 """Of names in a model: those of derived components have a job and an operator in them."""
 
@@ -151,9 +156,11 @@ def set_rates(actor: User, cluster: Cluster, rates: Mapping[str, Any], at_ns: in
     PermissionDenied
         If the actor may not change the cluster.
     ValidationError
-        If the model has no such application, or a rate is none.
+        If the model has no such application, a rate is none, or the time is before 1970 or more than an hour ahead.
     """
     require_change(actor, cluster, "cluster.rates")
+    if not 0 <= at_ns <= time.time_ns() + AHEAD_NS:
+        raise ValidationError({"at_ns": "expected nanoseconds since 1970, at most an hour ahead of now"})
     current = cluster.versions.filter(superseded_at=None).first()
     known = set(current.applications) if current else set()
     for name, rate in rates.items():
@@ -197,6 +204,7 @@ def set_bounds(actor: User, cluster: Cluster, burst_ratio: float, alert_ratio: f
         row = Cluster.objects.select_for_update().get(pk=cluster.pk)
         row.burst_ratio, row.alert_ratio = float(burst_ratio), float(alert_ratio)
         row.save(update_fields=["burst_ratio", "alert_ratio"])
+        surveys.judge_again(row)
         detail = {"burst_ratio": row.burst_ratio, "alert_ratio": row.alert_ratio}
         record(Entry(actor, "cluster.bounds", "cluster", cluster.pk, detail=detail))
     return row

@@ -129,6 +129,22 @@ def _keep_history(answered: Sequence[ClusterAnswer], models: dict[int, ModelVers
     )
 
 
+def judge_again(cluster: Cluster) -> None:
+    """Open or close the alert of a cluster whose bounds were changed, by the answer that stands.
+
+    The caller holds the cluster's row locked. An answer of another model says nothing: a worker's is on its way.
+    """
+    survey = Survey.objects.filter(cluster=cluster, model__superseded_at=None).defer("payload").first()
+    point = None if survey is None else cluster.history.filter(at_ns=survey.at_ns).first()
+    if survey is None or point is None:
+        return
+    answer = ClusterAnswer(
+        cluster.pk, survey.seen_model, point.at_ns, ratio=point.ratio, limit_node=point.limit_node,
+        limit_resource=point.limit_resource,
+    )  # fmt: skip
+    _alert([answer], {cluster.pk: cluster})
+
+
 def _alert(answered: Sequence[ClusterAnswer], clusters: dict[int, Cluster]) -> None:
     """Open, deepen or close the alert of each cluster."""
     rows = HeadroomAlert.objects.filter(cluster_id__in=clusters, closed_ns=None)
