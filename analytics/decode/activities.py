@@ -19,6 +19,7 @@ from collections.abc import Iterable
 import orjson
 
 from analytics.decode.batch import MAX_NAME_CHARS, BatchBuilder
+from analytics.decode.limits import MAX_LINE_BYTES
 from analytics.model.activity import BY_LABEL, ActivityType
 from analytics.model.trace import NONE, HalfMessage, TraceBatch
 
@@ -52,17 +53,17 @@ def decode_activities(lines: Iterable[bytes], source: str = "") -> TraceBatch:
     Returns
     -------
     TraceBatch
-        A bad line is skipped and counted under one of the codes ``not_json``, ``not_an_object``,
-        ``missing_field``, ``wrong_type``, ``bad_name``, ``unknown_type``, ``unknown_event``,
-        ``not_a_message``, ``time_out_of_range`` and ``negative_duration``; the example has its number, and those
-        of the next lines with the same mistake.
+        A bad line is skipped and counted under one of the codes ``line_too_long`` (more than
+        ``limits.MAX_LINE_BYTES``), ``not_json``, ``not_an_object``, ``missing_field``, ``wrong_type``,
+        ``bad_name``, ``unknown_type``, ``unknown_event``, ``not_a_message``, ``time_out_of_range`` and
+        ``negative_duration``; the example has its number, and those of the next lines with the same mistake.
     """
     batch = BatchBuilder()
     mistakes: dict[str, list[int]] = {}
     examples: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
-        if not text.strip():
+        if len(text) <= MAX_LINE_BYTES and not text.strip():
             continue
         try:
             _add(batch, _parse(text))
@@ -85,6 +86,8 @@ def _also(numbers: list[int]) -> str:
 
 
 def _parse(line: bytes) -> Line:
+    if len(line) > MAX_LINE_BYTES:
+        raise _BadLineError("line_too_long", f"a line may have {MAX_LINE_BYTES:,} bytes")
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:

@@ -104,7 +104,7 @@ FORMATS = {
         Format("spark-event-log", "Spark event log", _read_spark_event_log, Limits(16 * GIB, 20 * MILLION)),
         Format("snailtrail", "SnailTrail log (MessagePack)", read_snailtrail, Limits(GIB, 30 * MILLION)),
         Format(
-            "otlp", "OpenTelemetry spans (OTLP protobuf or JSON)", read_otlp, Limits(512 * MIB, 2 * MILLION)
+            "otlp", "OpenTelemetry spans (OTLP protobuf or JSON)", read_otlp, Limits(256 * MIB, 2 * MILLION)
         ),
         Format("arrow", "Arrow (IPC file or stream)", read_arrow, Limits(4 * GIB, 50 * MILLION)),
         Format("parquet", "Parquet", read_parquet, Limits(4 * GIB, 50 * MILLION)),

@@ -16,6 +16,9 @@ from typing import BinaryIO, cast
 
 _GZIP = b"\x1f\x8b"
 
+MAX_LINE_BYTES = 1 << 20
+"""Of a line. The longest that a decoder can use has a few names of some hundred characters."""
+
 
 class UnreadableFileError(Exception):
     """The file cannot be used; the message is one line for people."""
@@ -80,10 +83,21 @@ class LimitedFile:
         return self._taken(self._file.read(most if size < 0 else min(size, most)))
 
     def lines(self) -> Iterator[bytes]:
-        """The lines with their ends; each counts as a record."""
-        while line := self._taken(self._file.readline(self._budget.bytes_left + 1)):
+        """The lines with their ends; each counts as a record.
+
+        Of a line longer than ``MAX_LINE_BYTES`` only one byte more than these is given; its rest is passed over.
+        """
+        while line := self._piece():
             self._budget.take_records()
             yield line
+            piece = line
+            while len(piece) > MAX_LINE_BYTES and not piece.endswith(b"\n"):
+                piece = self._piece()
+
+    def _piece(self) -> bytes:
+        """What is left of a line, or its next bytes."""
+        most = min(self._budget.bytes_left, MAX_LINE_BYTES) + 1
+        return self._taken(self._file.readline(most))
 
     def _taken(self, data: bytes) -> bytes:
         self._budget.take_bytes(len(data))

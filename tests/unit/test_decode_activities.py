@@ -1,10 +1,16 @@
 """The plain NDJSON format: what is understood, and how every kind of bad line is reported."""
 
+import gzip
+import tracemalloc
+from pathlib import Path
+
 import pytest
 
 from analytics.decode.activities import decode_activities
+from analytics.decode.limits import MAX_LINE_BYTES, Limits, TooLargeError
 from analytics.model.activity import ActivityType
 from analytics.model.trace import NONE, HalfMessage, TraceBatch
+from tests.support.formats import read
 from tests.support.spark_log import codes, rows
 
 
@@ -102,3 +108,27 @@ def test_the_same_mistake_on_several_lines_is_told_with_all_their_numbers() -> N
 
 def test_a_byte_order_mark_before_the_first_line_is_passed_over() -> None:
     assert len(decode_activities([b"\xef\xbb\xbf" + GOOD.encode()]).records) == 1
+
+
+def test_a_line_without_an_end_takes_no_memory_and_the_lines_after_it_are_read(tmp_path: Path) -> None:
+    good = GOOD.encode() + b"\n"
+    data = gzip.compress(good + b" " * MAX_LINE_BYTES * 40 + b"x\n" + good, 1)
+    tracemalloc.start()
+    try:
+        batch = read(tmp_path, data, "activities")
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 8 * MAX_LINE_BYTES
+    assert (len(batch.records), codes(batch)) == (2, {"line_too_long": 1})
+    assert batch.diagnostics[0].example.startswith("line 2: ")
+    with pytest.raises(TooLargeError, match="max-bytes"):
+        read(tmp_path, data, "activities", Limits(2 * MAX_LINE_BYTES, 100))
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1, MAX_LINE_BYTES])
+def test_a_line_may_be_as_long_as_the_limit_and_the_next_begins_behind_it(tmp_path: Path, more: int) -> None:
+    padded = GOOD.encode().ljust(MAX_LINE_BYTES - 1 + more) + b"\n"
+    batch = read(tmp_path, padded + GOOD.encode(), "activities")
+    assert len(batch.records) == (2 if more <= 0 else 1)
+    assert codes(batch) == ({} if more <= 0 else {"line_too_long": 1})
