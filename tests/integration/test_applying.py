@@ -132,8 +132,9 @@ def test_an_autoscaler_that_only_advises_owns_nothing(job: Job, flink: FlinkServ
 
 
 def test_an_owner_that_an_admin_named_is_respected(job: Job, flink: FlinkServer) -> None:
+    row = approved(job)
     ChangePolicy.objects.filter(job=job).update(scaled_by="KEDA ScaledObject words")
-    row = applied(approved(job))
+    row = applied(row)
     assert row.state_reason == "KEDA ScaledObject words scales this job, and Weir does not fight it"
     assert flink.puts == []
 
@@ -188,6 +189,88 @@ def test_an_engine_that_cannot_be_reached_is_tried_again_until_the_limit(
     assert row.state == State.APPLY_FAILED
     assert row.state_reason.endswith("nothing was sent")
     assert "gave no answer" in row.attempt.exchanges[0]["error"] or row.attempt.exchanges[0]["error"]
+
+
+LOGIN = b"<html>sign in</html>"
+
+
+@pytest.mark.parametrize(
+    "bad", [(200, LOGIN), (503, LOGIN), (500, {"errors": ["busy"]}), (404, {"errors": ["?"]})]
+)
+def test_a_bad_answer_to_a_poll_ends_nothing_that_was_accepted(
+    job: Job, flink: FlinkServer, bad: tuple[int, object]
+) -> None:
+    flink.polls = [bad, bad]
+    row = applied(approved(job))
+    assert (row.state, len(flink.puts)) == (State.APPLIED, 1)
+    kept = [(item["status"], item["method"]) for item in row.attempt.exchanges]
+    assert (bad[0], "GET") in kept, "what it said is on record"
+
+
+def test_what_was_accepted_and_is_never_seen_to_run_fails_once_at_the_limit(
+    job: Job, flink: FlinkServer
+) -> None:
+    row = approved(job)
+    flink.polls = [(503, LOGIN)] * 50
+    apply_proposal(row.pk)
+    row.refresh_from_db()
+    assert (row.state, row.attempt.step) == (State.APPLYING, Step.SENT)
+    Attempt.objects.update(sent_at=timezone.now() - timedelta(minutes=1))
+    row = applied(row)
+    assert row.state == State.APPLY_FAILED
+    assert "Flink answered 503" in row.state_reason
+    assert row.state_reason.endswith("the change was accepted, but nobody saw what became of it")
+    assert [action for action, _ in trail(row.pk)].count("proposal.apply_failed") == 1
+
+
+def test_a_job_that_flink_does_not_know_before_anything_was_sent_ends_it(
+    job: Job, flink: FlinkServer
+) -> None:
+    row = approved(job)
+    ChangePolicy.objects.filter(job=job).update(engine_url=f"{flink.url}/elsewhere")
+    row = applied(row)
+    assert row.state == State.APPLY_FAILED
+    assert row.state_reason.startswith("Flink answered 404")
+    assert flink.puts == []
+
+
+def test_an_address_that_is_none_ends_the_attempt_with_the_reason(job: Job) -> None:
+    row = approved(job)
+    ChangePolicy.objects.filter(job=job).update(engine_url="http://flink:port")
+    row = applied(row)
+    assert (row.state, "is no address" in row.state_reason) == (State.APPLY_FAILED, True)
+
+
+@pytest.mark.parametrize("details", [LOGIN, {"what": "a\0b"}])
+def test_a_record_that_cannot_be_read_or_stored_fails_nothing(
+    job: Job, flink: FlinkServer, details: object
+) -> None:
+    flink.details = details
+    row = applied(approved(job))
+    assert row.state == State.APPLIED
+    assert row.attempt.rescale == (None if details is LOGIN else {"what": "ab"})
+
+
+def test_an_attempt_that_weir_fails_at_ends_at_its_limit_and_frees_the_job(
+    job: Job, flink: FlinkServer
+) -> None:
+    row = approved(job)
+    Proposal.objects.filter(pk=row.pk).update(binding={"no": "binding"})
+    apply_proposal(row.pk)
+    row.refresh_from_db()
+    assert (row.state, row.attempt.finished_at) == (State.APPLYING, None)
+    Attempt.objects.update(started_at=timezone.now() - timedelta(minutes=1))
+    row = applied(row)
+    assert row.state == State.APPLY_FAILED
+    assert row.state_reason.startswith("Weir failed at it (")
+    assert row.state_reason.endswith("nothing was sent")
+    assert Proposal.objects.filter(job=job, state=State.APPLYING).count() == 0
+
+
+def test_a_proxys_error_for_a_put_is_not_flinks_no(job: Job, flink: FlinkServer) -> None:
+    flink.next_put = {"status": 502, "response": LOGIN}
+    row = applied(approved(job))
+    assert (row.state, len(flink.puts)) == (State.APPLIED, 2), "Flink had not got it, so it was sent again"
 
 
 def test_an_approved_change_waits_for_its_window_and_for_the_end_of_a_freeze(

@@ -25,7 +25,8 @@ class FlinkServer:
 
     ``stall`` names the stage at which answers are withheld: ``observe`` (the requirements), ``put`` (before it has
     an effect), ``put_done`` (after it had), ``poll`` (the job's page once something was put), ``history``.
-    ``stalled`` is set as soon as a request waits there.
+    ``stalled`` is set as soon as a request waits there. ``polls`` are answered in the job's place once something
+    was put, bytes as they are; ``details`` is what is told of a rescale.
     """
 
     def __init__(self) -> None:
@@ -34,6 +35,8 @@ class FlinkServer:
         self.config = recorded("jobmanager_config")["response"]
         self.next_put: dict[str, Any] | None = None
         self.requirements_answer: dict[str, Any] | None = None
+        self.polls: list[tuple[int, Any]] = []
+        self.details: Any = recorded("rescales_details")
         self.slots = 10
         self.takes_s = 0.3
         self.down = False
@@ -74,7 +77,7 @@ class FlinkServer:
         here = f"/jobs/{self.job['jid']}"
         if path == here:
             self._wait("poll" if self.puts else "")
-            return 200, self.job
+            return self.polls.pop(0) if self.puts and self.polls else (200, self.job)
         if path == f"{here}/resource-requirements":
             return self._put(body) if method == "PUT" else self._requirements()
         if path == f"{here}/jobmanager/config":
@@ -87,7 +90,7 @@ class FlinkServer:
             history[0]["startTimestampInMillis"] = self._rescaled_at_ms
             return 200, history if self._rescaled_at_ms else history[1:]
         if path.startswith(f"{here}/rescales/details/"):
-            return 200, recorded("rescales_details")
+            return 200, self.details
         told = recorded("unknown_job")
         return told["status"], told["response"]
 
@@ -148,7 +151,7 @@ def flink_server(flink: FlinkServer | None = None) -> Iterator[FlinkServer]:
                 self.close_connection = True
                 return
             status, told = flink.answer(self.command, self.path, body)
-            data = json.dumps(told).encode()
+            data = told if isinstance(told, bytes) else json.dumps(told).encode()
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")

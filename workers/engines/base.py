@@ -62,8 +62,8 @@ class Engine(Protocol):
 
         Raises
         ------
-        EngineError
-            If the job cannot be looked at.
+        RefusedByEngineError
+            If the engine says that it cannot be looked at; UnreachableError if it says nothing that can be read.
         """
 
     def progress(self, engine_job_id: str) -> Observed | None:

@@ -23,8 +23,16 @@ from analytics.decode.flink_rest import (
 from analytics.decode.limits import UnreadableFileError
 from analytics.model.reconfigurations import Observed, binding_of
 from analytics.model.topology import Topology
-from workers.engines.base import Change, Note, RefusedByEngineError, Request
-from workers.engines.http import ask
+from workers.engines.base import (
+    Change,
+    EngineError,
+    Exchange,
+    Note,
+    RefusedByEngineError,
+    Request,
+    UnreachableError,
+)
+from workers.engines.http import ask, parsed
 
 AUTOSCALERS = ("job.autoscaler", "kubernetes.operator.job.autoscaler")
 
@@ -48,7 +56,13 @@ class FlinkEngine:
 
     def progress(self, engine_job_id: str) -> Observed:
         """See ``base.Engine``."""
-        topology = self._topology(engine_job_id, None)
+        kept: list[Exchange] = []  # a poll goes on record only if it brings nothing: there are many
+        try:
+            topology = self._topology(engine_job_id, kept.append)
+        except EngineError:
+            for item in kept if self.note is not None else ():
+                self.note(item)
+            raise
         return Observed(binding_of(topology), topology.state, _settled(topology))
 
     def preview(self, change: Change, seen: Observed | None) -> Request:
@@ -67,6 +81,8 @@ class FlinkEngine:
         body = json.dumps(request["body"]).encode()
         headers = {"Content-Type": "application/json"}
         answer = ask(request["method"], request["url"], self.note, body=body, headers=headers)
+        if answer.is_server_error and not refusal(answer.content):
+            raise UnreachableError(_said(answer))  # not Flink's words but a proxy's: it may have arrived
         if answer.status_code != httpx.codes.OK:
             raise RefusedByEngineError(_said(answer))
 
@@ -87,7 +103,7 @@ class FlinkEngine:
             return None
         latest = max(ours, key=lambda item: item.started_at_ms)
         found = ask("GET", self._job(engine_job_id, f"/rescales/details/{latest.id}"), self.note)
-        return found.json() if found.status_code == httpx.codes.OK else None
+        return parsed(found) if found.status_code == httpx.codes.OK else None
 
     def _job(self, engine_job_id: str, rest: str = "") -> str:
         return f"{self.url}/jobs/{engine_job_id}{rest}"
@@ -101,7 +117,7 @@ class FlinkEngine:
         try:
             return decode_job(answer.content)[0]
         except UnreadableFileError as error:
-            raise RefusedByEngineError(_said(answer)) from error
+            raise _unread(answer) from error
 
     def _requirements(self, engine_job_id: str) -> tuple[tuple[tuple[str, int, int], ...] | None, str]:
         answer = ask("GET", self._job(engine_job_id, "/resource-requirements"), self.note)
@@ -154,6 +170,12 @@ def _settled(topology: Topology) -> bool:
 
 def _bounds(item: Any) -> tuple[int, int]:
     return item["parallelism"]["lowerBound"], item["parallelism"]["upperBound"]
+
+
+def _unread(answer: httpx.Response) -> EngineError:
+    """What an answer to a look amounts to that is not what was asked for: only 4xx are a word about the job."""
+    kind = RefusedByEngineError if answer.is_client_error else UnreachableError
+    return kind(_said(answer))
 
 
 def _said(answer: httpx.Response) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from workers.engines.base import MAX_ANSWER_CHARS, Exchange, Note, UnreachableError
+from workers.engines.base import MAX_ANSWER_CHARS, Exchange, Note, RefusedByEngineError, UnreachableError
 
 TIMEOUT_S = 10
 
@@ -23,7 +23,7 @@ def ask(
     Raises
     ------
     UnreachableError
-        If there is no (whole) answer.
+        If there is no (whole) answer; RefusedByEngineError if the address is none, so nothing can be sent.
     """
     at, began = datetime.now(UTC).isoformat(), time.monotonic()
     sent = json.loads(body) if body else None
@@ -41,14 +41,21 @@ def ask(
         why = str(error) or type(error).__name__
         keep(None, None, why)
         raise UnreachableError(f"{url} gave no answer: {why}") from error
+    except httpx.InvalidURL as error:
+        keep(None, None, str(error))
+        raise RefusedByEngineError(f"{url} is no address: {error}") from error
     keep(answer.status_code, _shown(answer))
     return answer
 
 
+def parsed(answer: httpx.Response) -> Any:
+    """The JSON of an answer, without NUL, which the database does not take; None if it is none."""
+    try:
+        return json.loads(answer.text.replace("\\u0000", "").replace("\0", ""))
+    except ValueError:
+        return None
+
+
 def _shown(answer: httpx.Response) -> Any:
-    if len(answer.content) <= MAX_ANSWER_CHARS:
-        try:
-            return answer.json()
-        except ValueError:
-            pass
-    return answer.text[:MAX_ANSWER_CHARS].replace("\0", "")
+    told = parsed(answer) if len(answer.content) <= MAX_ANSWER_CHARS else None
+    return answer.text[:MAX_ANSWER_CHARS].replace("\0", "") if told is None else told

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
 
@@ -23,6 +24,7 @@ from webapp.reconfigurations.policies import rules_of
 from workers.engines.base import (
     Change,
     Engine,
+    EngineError,
     Exchange,
     RefusedByEngineError,
     UnreachableError,
@@ -52,9 +54,24 @@ def apply_proposal(proposal_id: int) -> None:
     if attempt is None:
         return
     try:
-        _advance(attempt)
+        _advance_or_let_go(attempt)
     except execution.LostLeaseError:
         logger.warning("apply.lost attempt=%d", attempt.pk)
+
+
+def _advance_or_let_go(attempt: Attempt) -> None:
+    """Whatever goes wrong, an attempt ends at its time limit: until then it holds up every other of its job."""
+    try:
+        _advance(attempt)
+    except execution.LostLeaseError:
+        raise
+    except RefusedByEngineError as error:
+        execution.finish(attempt, False, str(error))
+    except UnreachableError as error:
+        _give_up_or_let_go(attempt, str(error))
+    except Exception as error:
+        logger.exception("apply.failed attempt=%d", attempt.pk)
+        _give_up_or_let_go(attempt, f"Weir failed at it ({type(error).__name__}: {error})")
 
 
 @dataclass(frozen=True)
@@ -85,20 +102,25 @@ def _advance(attempt: Attempt) -> None:
     change = Change(
         bound.engine_job_id, proposal.change.get("parallelism", {}), f"weir-proposal-{proposal.pk}", told
     )
+    engine = engine_of(rules, partial(_keep, attempt))
+    work = _Work(attempt, rules, engine, change)
+    seen = _look(work, engine.observe)
+    if attempt.step == Step.STARTED:
+        _start(work, bound, seen)
+    elif attempt.step == Step.SENDING:
+        _go_on(work, bound, seen)
+    if attempt.step == Step.SENT:
+        _wait(work)
+
+
+def _look(work: _Work, ask: Callable[[str], Observed | None]) -> Observed | None:
+    """Look at the job. Once something may have been sent, a bad answer to that means only: not yet."""
     try:
-        engine = engine_of(rules, partial(_keep, attempt))
-        work = _Work(attempt, rules, engine, change)
-        seen = engine.observe(bound.engine_job_id)
-        if attempt.step == Step.STARTED:
-            _start(work, bound, seen)
-        elif attempt.step == Step.SENDING:
-            _go_on(work, bound, seen)
-        if attempt.step == Step.SENT:
-            _wait(work)
-    except RefusedByEngineError as error:
-        execution.finish(attempt, False, str(error))
-    except UnreachableError as error:
-        _give_up_or_let_go(attempt, rules, error)
+        return ask(work.change.engine_job_id)
+    except EngineError as error:
+        if work.attempt.step == Step.STARTED:
+            raise
+        raise UnreachableError(str(error)) from error
 
 
 def _keep(attempt: Attempt, exchange: Exchange) -> None:
@@ -148,7 +170,7 @@ def _wait(work: _Work) -> None:
     """Poll until the job runs as it should, or time is over."""
     end = time.monotonic() + POLLED_AT_ONCE_S
     while True:
-        seen = work.engine.progress(work.change.engine_job_id)
+        seen = _look(work, work.engine.progress)
         if reached(work.change, seen):
             _finish_applied(work, seen)
             return
@@ -178,9 +200,13 @@ def _record(work: _Work) -> object:
     try:
         since_ms = int(work.attempt.started_at.timestamp() * 1_000)
         return work.engine.record(work.change.engine_job_id, since_ms)
-    except UnreachableError as error:
+    except execution.LostLeaseError:
+        raise
+    except EngineError as error:
         logger.warning("apply.no_record attempt=%d %s", work.attempt.pk, error)
-        return None
+    except Exception:
+        logger.exception("apply.no_record attempt=%d", work.attempt.pk)
+    return None
 
 
 def _why_not(rules: ChangePolicy, bound: Binding, seen: Observed | None) -> str:
@@ -193,8 +219,9 @@ def _why_not(rules: ChangePolicy, bound: Binding, seen: Observed | None) -> str:
     return seen.refusal or drift(bound, seen.running)
 
 
-def _give_up_or_let_go(attempt: Attempt, rules: ChangePolicy, error: UnreachableError) -> None:
-    if (timezone.now() - attempt.started_at).total_seconds() <= rules.apply_limit_s:
+def _give_up_or_let_go(attempt: Attempt, why: str) -> None:
+    limit_s = rules_of(attempt.proposal.job).apply_limit_s
+    if (timezone.now() - (attempt.sent_at or attempt.started_at)).total_seconds() <= limit_s:
         execution.let_go(attempt)
         return
     known = {
@@ -202,7 +229,7 @@ def _give_up_or_let_go(attempt: Attempt, rules: ChangePolicy, error: Unreachable
         Step.SENDING: "it is unknown whether the change arrived",
         Step.SENT: "the change was accepted, but nobody saw what became of it",
     }
-    execution.finish(attempt, False, f"{error}; {known[Step(attempt.step)]}")
+    execution.finish(attempt, False, f"{why}; {known[Step(attempt.step)]}")
 
 
 def _plain(seen: Observed | None) -> dict[str, object] | None:
