@@ -1,8 +1,8 @@
 """Comparing what a change was predicted to bring with what was measured after it.
 
 Rates and shares are compared by ratio with a tolerance. A change *regressed* if a source delivers clearly less than
-before it, or the backlog grows where it did not before; it is *verified* if everything predicted was measured and
-came true; all else is *inconclusive*, with the reason.
+before it, or the backlog grows where it did not before, or clearly faster than before; it is *verified* if
+everything predicted was measured and came true; all else is *inconclusive*, with the reason.
 
 What a job says in the first 80 s after a change is not listened to: Flink's meters are averages over a minute that
 began before it, and its first seconds are start-up.
@@ -41,7 +41,8 @@ class Tolerance:
     """How far a measurement may be from what was predicted and still agree.
 
     ``rate_ratio`` is relative to the predicted rate; ``utilisation`` is absolute, since shares of a second are
-    noisy; ``regression_ratio`` is how much less than before a source must deliver to call it a regression;
+    noisy; ``regression_ratio`` is how much less than before a source must deliver, or how much faster than before
+    the backlog must grow, to call it a regression;
     ``backlog_ratio`` is how much of the source rate a backlog may grow by and count as standing still.
     """
 
@@ -184,19 +185,24 @@ def _backlog(
         return [
             Finding("backlog_change_per_s", "", predicted.backlog_change_per_s, None, None, None, told)
         ], []
+    room = tolerance.backlog_ratio * sum(rate for _, rate in predicted.source_rates_per_s)
     before = slope_per_s([sample for sample in seen.backlog.samples if sample[0] < 0])
     after = slope_per_s(seen.backlog.settled()) if seen.backlog.after() is not None else None
     if after is None:
         agrees, says = None, _too_little("the backlog")
     else:
         expected = predicted.backlog_change_per_s
-        room = tolerance.backlog_ratio * sum(rate for _, rate in predicted.source_rates_per_s)
         agrees = after <= max(expected or 0.0, 0.0) + room
         word = "grows" if after > 0 else "shrinks"
         says = f"the backlog {word} by {abs(after):,.1f} records/s"
     finding = Finding("backlog_change_per_s", "", predicted.backlog_change_per_s, before, after, agrees, says)
-    grew_only_now = agrees is False and before is not None and after is not None and after > max(before, 0.0)
-    return [finding], [f"{says}, which it did not before"] if grew_only_now else []
+    if agrees is not False or before is None or after is None:
+        return [finding], []
+    grew = max(before, 0.0)
+    if after <= grew + max(room, tolerance.regression_ratio * grew):
+        return [finding], []
+    told = f", faster than before ({before:,.0f}/s)" if before > room else ", which it did not before"
+    return [finding], [says + told]
 
 
 def _slower_than_before(

@@ -82,6 +82,25 @@ def test_a_backlog_that_only_grows_since_the_change_is_a_regression() -> None:
     assert judge(PREDICTED, seen(over_time(900, 900), backlog=standing)).outcome is Outcome.VERIFIED
 
 
+def growing(before_per_s: float, after_per_s: float) -> Measured:
+    then = [(at_s, 10_000 + before_per_s * at_s) for at_s in (-60.0, -30.0, -1.0)]
+    now = [(at_s, 90_000 + after_per_s * at_s) for at_s in (90.0, 120.0, 150.0)]
+    return Measured((*then, *now))
+
+
+@pytest.mark.parametrize("predicted", [PREDICTED, Prediction()])
+def test_a_backlog_that_grows_on_as_before_has_not_got_worse(predicted: Prediction) -> None:
+    verdict = judge(predicted, seen(over_time(900, 900), backlog=growing(700, 701)))
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    assert verdict.reasons[-1] == "the backlog grows by 701.0 records/s"
+
+
+def test_a_backlog_that_grows_clearly_faster_than_before_is_a_regression_and_the_words_say_so() -> None:
+    verdict = judge(PREDICTED, seen(over_time(900, 900), backlog=growing(700, 800)))
+    assert verdict.outcome is Outcome.REGRESSED
+    assert verdict.reasons == ("the backlog grows by 800.0 records/s, faster than before (700/s)",)
+
+
 def test_without_a_prediction_there_is_no_verdict() -> None:
     verdict = judge(Prediction(), seen(over_time(198, 900)))
     assert verdict.outcome is Outcome.INCONCLUSIVE
