@@ -6,13 +6,15 @@ import csv
 
 import pytest
 from django.db import Error, connection, transaction
+from django.test import Client
 
 from tests.support.changes import make_job, member, person, proposal
 from webapp.audit.models import AuditEvent
 from webapp.audit.selectors import Search, export_csv, history_of, search
 from webapp.audit.services import Entry, record, record_refused
 from webapp.jobs.models import Role
-from webapp.reconfigurations.services import reject
+from webapp.reconfigurations.errors import NoSuchProposalError
+from webapp.reconfigurations.services import approve, reject
 
 pytestmark = pytest.mark.django_db
 
@@ -73,6 +75,22 @@ def test_a_person_reads_what_concerns_their_jobs_and_a_stranger_does_not() -> No
     assert list(history_of(stranger, "proposal", open_one.pk)) == []
     assert search(viewer, Search(text="PROPOSE", job_id=job.pk)).count() == 1
     assert search(viewer, Search(text="break", job_id=job.pk)).count() == 0
+
+
+def test_a_stranger_who_tried_in_vain_learns_nothing_from_their_own_trail() -> None:
+    job, stranger = make_job(), person("stranger")
+    open_one = proposal(job)
+    with pytest.raises(NoSuchProposalError):
+        approve(stranger, open_one.pk, expected_version=1)
+    record(Entry(stranger, "test.own", "account", stranger.pk))
+    assert [event.action for event in search(stranger)] == ["test.own"]
+    assert job.name not in "".join(export_csv(stranger))
+    tried = search(member(job, Role.VIEWER), Search(actor_name=stranger.username))
+    assert [event.outcome for event in tried] == ["refused"], "who may see the job reads who tried"
+    client = Client()
+    client.force_login(stranger)
+    saved = b"".join(client.get("/audit.csv").streaming_content).decode()
+    assert ("test.own" in saved, job.name in saved) == (True, False)
 
 
 def test_an_export_is_csv_whose_free_text_no_spreadsheet_runs() -> None:

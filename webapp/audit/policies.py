@@ -9,7 +9,9 @@ from webapp.jobs.policies import Actor, visible_jobs
 
 
 def visible_events(actor: Actor) -> QuerySet[AuditEvent]:
-    """What concerns the jobs a person may see and what the person did; all of it for a superuser.
+    """What concerns the jobs a person may see, and what the person did about no job; all of it for a superuser.
+
+    Whoever tries something on a job that is not theirs is told that there is none: nor may the record of it tell.
 
     Raises
     ------
@@ -20,4 +22,4 @@ def visible_events(actor: Actor) -> QuerySet[AuditEvent]:
     events = AuditEvent.objects.all()
     if actor.is_superuser:
         return events
-    return events.filter(Q(job_id__in=jobs.values("pk")) | Q(actor_id=actor.pk))
+    return events.filter(Q(job_id__in=jobs.values("pk")) | Q(actor_id=actor.pk, job_id=None))
