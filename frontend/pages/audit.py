@@ -26,9 +26,9 @@ FIELDS = ("search", "who", "action", "outcome", "job", "loud")
 ACTIONS = {
     "Proposals": (
         "proposal.propose", "proposal.approve", "proposal.reject", "proposal.vote", "proposal.break_glass",
-        "proposal.expire", "proposal.stale", "proposal.supersede", "proposal.withdraw", "proposal.apply",
-        "proposal.applied", "proposal.apply_failed", "proposal.verify", "proposal.revert", "proposal.reverted",
-        "proposal.revert_failed",
+        "proposal.expire", "proposal.stale", "proposal.supersede", "proposal.set_aside", "proposal.withdraw",
+        "proposal.apply", "proposal.applied", "proposal.apply_failed", "proposal.verify", "proposal.revert",
+        "proposal.reverted", "proposal.revert_failed",
     ),
     "Rules": ("rules.change", "freeze", "freeze.lift", "scaling.change_setup"),
     "Groups": ("group.create", "group.set_role", "group.put_job"),

@@ -13,10 +13,10 @@ from django.utils import timezone
 from tests.support.changes import COUNT, SPLIT, binding, draft, make_job, member, person, proposal, trail
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
-from webapp.jobs.models import Job, Role
+from webapp.jobs.models import Job, Membership, Role
 from webapp.jobs.policies import jobs_with_role, role_on, visible_jobs
 from webapp.jobs.services import ensure_job
-from webapp.reconfigurations import errors, governance
+from webapp.reconfigurations import errors, execution, governance, selectors
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import ChangePolicy, Kind, Mode, Proposal
 from webapp.reconfigurations.services import approve, expire_due, mark_stale, propose, reject
@@ -180,6 +180,50 @@ def test_breaking_glass_goes_past_the_rules_and_is_loud(
     assert (done.state, done.break_glass) == (State.APPROVED, True)
     event = AuditEvent.objects.get(object_type="proposal", object_id=row.pk, loud=True)
     assert (event.action, event.reason) == ("proposal.break_glass", "the pipeline is down")
+
+
+def test_breaking_glass_sets_aside_what_was_approved_and_only_waits(job: Job, bob: User) -> None:
+    admin, waits = member(job, Role.ADMIN), proposal(job)
+    approve(bob, waits.pk, expected_version=1)
+    urgent = proposal(job, split=6)
+    assert "on its way" in selectors.why_not(bob, urgent), "no button where the service would refuse"
+    assert selectors.why_not(admin, urgent, "break_glass") == ""
+    assert selectors.why_not(bob, urgent, "reject") == ""
+    done = approve(admin, urgent.pk, expected_version=1, reason="outage", break_glass=True)
+    assert (done.state, state(waits)) == (State.APPROVED, State.SUPERSEDED)
+    assert trail(waits.pk)[-1] == ("proposal.set_aside", "done")
+    event = AuditEvent.objects.get(object_type="proposal", object_id=waits.pk, loud=True)
+    assert (event.actor_id, event.reason) == (admin.pk, f"the glass was broken for proposal {urgent.pk}")
+
+
+def test_breaking_glass_leaves_alone_what_a_worker_is_at(job: Job, bob: User) -> None:
+    admin, begun = member(job, Role.ADMIN), proposal(job)
+    approve(bob, begun.pk, expected_version=1)
+    assert execution.claim(begun.pk, "worker") is not None
+    urgent = proposal(job, split=6)
+    assert "on its way" in selectors.why_not(admin, urgent, "break_glass")
+    with pytest.raises(errors.BusyError):
+        approve(admin, urgent.pk, expected_version=1, reason="outage", break_glass=True)
+    assert (state(begun), state(urgent)) == (State.APPLYING, State.PROPOSED)
+
+
+@pytest.mark.parametrize("how", ["demoted", "removed", "disabled", "deleted"])
+def test_the_vote_of_somebody_who_may_not_approve_any_more_does_not_count(
+    job: Job, bob: User, how: str
+) -> None:
+    governance.change_rules(member(job, Role.ADMIN), job, quorum=2)
+    row = proposal(job)
+    approve(bob, row.pk, expected_version=1)
+    if how == "demoted":
+        Membership.objects.filter(user=bob).update(role=Role.OPERATOR)
+    elif how == "removed":
+        Membership.objects.filter(user=bob).delete()
+    elif how == "disabled":
+        User.objects.filter(pk=bob.pk).update(is_active=False)
+    else:
+        bob.delete()
+    assert approve(member(job, Role.APPROVER), row.pk, expected_version=1).state == State.PROPOSED
+    assert approve(member(job, Role.APPROVER), row.pk, expected_version=1).state == State.APPROVED
 
 
 def test_a_decided_an_expired_a_superseded_and_a_stale_proposal_cannot_be_decided(

@@ -7,6 +7,7 @@
        └─► rejected | expired | superseded | stale     reverted | revert_failed ◄─ reverting
 
 The way back is a proposal of its own with the same life; while it is applied, the one it undoes is ``reverting``.
+What is approved and only waits is ``superseded`` if somebody breaks the glass for another.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class State(models.TextChoices):
 _S = State
 TRANSITIONS: dict[State, frozenset[State]] = {
     _S.PROPOSED: frozenset({_S.APPROVED, _S.REJECTED, _S.EXPIRED, _S.SUPERSEDED, _S.STALE}),
-    _S.APPROVED: frozenset({_S.APPLYING}),
+    _S.APPROVED: frozenset({_S.APPLYING, _S.SUPERSEDED}),
     _S.APPLYING: frozenset({_S.APPLIED, _S.APPLY_FAILED}),
     _S.APPLIED: frozenset({_S.VERIFIED, _S.INCONCLUSIVE, _S.REGRESSED}),
     _S.REGRESSED: frozenset({_S.REVERTING}),

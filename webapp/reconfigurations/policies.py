@@ -11,6 +11,7 @@ from webapp.jobs.models import Job, Role
 from webapp.jobs.policies import Actor, may, role_on
 from webapp.reconfigurations import change_windows
 from webapp.reconfigurations.errors import (
+    BusyError,
     DecidedError,
     ExpiredError,
     FrozenError,
@@ -20,7 +21,7 @@ from webapp.reconfigurations.errors import (
     ReasonRequiredError,
     StaleViewError,
 )
-from webapp.reconfigurations.lifecycle import State
+from webapp.reconfigurations.lifecycle import IN_FLIGHT, State
 from webapp.reconfigurations.models import ChangePolicy, Freeze, Mode, Proposal
 
 NEEDED = {
@@ -127,6 +128,27 @@ def check_rules(actor: User, proposal: Proposal) -> None:
     if (freeze := freeze_on(proposal.job)) is not None:
         what = proposal.job.name if freeze.job_id else "everything"
         raise FrozenError(f"{freeze.by_name} froze {what}: {freeze.reason}")
+
+
+def check_free(proposal: Proposal, *, break_glass: bool) -> None:
+    """Let an approval through if no other change of the job is on its way.
+
+    Breaking the glass sets aside what was approved and only waits, so then that is in nobody's way.
+
+    Raises
+    ------
+    BusyError
+        Otherwise.
+    """
+    stops = (State.APPLYING,) if break_glass else IN_FLIGHT
+    if Proposal.objects.filter(job=proposal.job_id, state__in=stops).exists():
+        raise BusyError("another change of this job is on its way")
+
+
+def votes_for(proposal: Proposal) -> int:
+    """How many people approve who may still do so: who left, or lost the role, has no say any more."""
+    votes = proposal.votes.filter(approves=True, voter__isnull=False).select_related("voter")
+    return sum(may(vote.voter, proposal.job, NEEDED["approve"]) for vote in votes if vote.voter is not None)
 
 
 def quorum_of(proposal: Proposal) -> int:

@@ -67,6 +67,8 @@ def why_not(actor: User, shown: Proposal, action: str = "approve") -> str:
         policies.check_open(shown, None)
         if action == "approve":
             policies.check_rules(actor, shown)
+        if action != "reject":
+            policies.check_free(shown, break_glass=action == "break_glass")
     except RefusedError as error:
         return str(error)
     return ""

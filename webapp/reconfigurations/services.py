@@ -295,16 +295,17 @@ def _approve(actor: User, proposal: Proposal, *, reason: str, break_glass: bool)
     policies.check_reason(reason, needed)
     if not break_glass:
         policies.check_rules(actor, proposal)
-    if Proposal.objects.filter(job=proposal.job, state__in=IN_FLIGHT).exists():
-        raise BusyError("another change of this job is on its way")
+    policies.check_free(proposal, break_glass=break_glass)
     if proposal.votes.filter(voter=actor).exists() and not break_glass:
         raise AlreadyVotedError("you have voted for it already; somebody else must agree too")
     _vote(actor, proposal, approves=True, reason=reason)
-    votes, quorum = proposal.votes.filter(approves=True).count(), policies.quorum_of(proposal)
+    votes, quorum = policies.votes_for(proposal), policies.quorum_of(proposal)
     if votes < quorum and not break_glass:
         told = {"votes": votes, "quorum": quorum, "given_reason": reason}
         record(entry(proposal, actor, "vote", reason, detail=told))
         return
+    if break_glass:
+        _set_aside_what_waits(actor, proposal)
     detail = {"votes": votes, "quorum": quorum, "break_glass": break_glass}
     move(
         proposal, State.APPROVED, who=actor, action="break_glass" if break_glass else "approve", reason=reason,
@@ -315,6 +316,16 @@ def _approve(actor: User, proposal: Proposal, *, reason: str, break_glass: bool)
         warn = partial(logger.warning, "proposal.break_glass proposal=%d job=%s by=%s reason=%s", *said)
         transaction.on_commit(warn, robust=True)
     _apply_after_commit(proposal)
+
+
+def _set_aside_what_waits(actor: User, proposal: Proposal) -> None:
+    """An outage does not wait for what waits for a change window. What a worker began meanwhile is left alone."""
+    waiting = Proposal.objects.filter(job=proposal.job, state=State.APPROVED).values_list("pk", flat=True)
+    for pk in waiting:
+        other = locked(pk)
+        if other.state == State.APPROVED:
+            why = f"the glass was broken for proposal {proposal.pk}"
+            move(other, State.SUPERSEDED, who=actor, action="set_aside", reason=why, loud=True)
 
 
 def _reject(actor: User, proposal: Proposal, *, reason: str) -> None:

@@ -56,7 +56,7 @@ def look(person: User, row: Proposal, view: View, now: datetime) -> Shown:
         selectors.why_not(person, row, "approve"),
         selectors.why_not(person, row, "reject"),
         selectors.why_not(person, row, "break_glass"),
-        row.votes.filter(approves=True).count(),
+        policies.votes_for(row),
         policies.quorum_of(row),
         policies.why_not_now(row, now),
     )  # fmt: skip

@@ -159,7 +159,9 @@ def _words(shown: Shown, action: str, *, changed: bool) -> list[Any]:
         )
     if action == "reject":
         lines = [f"{row.job.name} stays as it is, and this proposal ends: {described(row)}."]
-        lines.append("One rejection is enough. A policy may propose the same again if it still holds.")
+        lines.append(
+            "One rejection is enough. It is not proposed again until the policy asks for something else."
+        )
     else:
         glass = action == "break_glass"
         missing = 1 if glass else shown.quorum - shown.votes
@@ -222,7 +224,7 @@ def said(row: Proposal) -> str:
     if row.state == Stands.REJECTED:
         return f"✓ Rejected: {what}."
     if row.state == Stands.PROPOSED:
-        left = policies.quorum_of(row) - row.votes.filter(approves=True).count()
+        left = policies.quorum_of(row) - policies.votes_for(row)
         return f"✓ You approved {what}. {words.count(left, 'more approval')} needed."
     wait = policies.why_not_now(row, timezone.now())
     return f"✓ Approved: {what}. {f'It waits: {wait}' if wait else 'It is applied now'}."

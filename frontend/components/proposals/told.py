@@ -28,7 +28,8 @@ VERBS = {
     Kind.MIGRATE: "Migrate", Kind.COLLOCATE: "Collocate",
 }  # fmt: skip
 ACTIONS = {
-    "propose": "proposed it", "supersede": "put a newer proposal in its place", "approve": "approved it",
+    "propose": "proposed it", "supersede": "put a newer proposal in its place",
+    "set_aside": "set it aside for another", "approve": "approved it",
     "break_glass": "broke the glass and approved it", "vote": "agreed; others must agree too",
     "reject": "rejected it", "expire": "let it expire", "stale": "took it off the table: the job has changed",
     "apply": "began to apply it", "applied": "saw it run as proposed", "apply_failed": "could not apply it",
