@@ -1,4 +1,4 @@
-"""Sending messages to channels: webhooks (standard-webhooks), Slack's form, PagerDuty's Events API v2."""
+"""Sending messages to channels: webhooks (standard-webhooks), Slack's form, PagerDuty's Events API v2, mails."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from django.utils import timezone
 from webapp.notifications import channels, outside
 from webapp.notifications.models import Channel, ChannelKind, Message
 from webapp.notifications.sealing import BrokenSealError, opened
+from workers import channel_mails
 from workers.engines.webhook import key_of, sign
 
 logger = logging.getLogger(__name__)
@@ -69,6 +70,8 @@ def send_due(seconds: float) -> int:
 
 
 def _send(message: Message) -> bool:
+    if message.channel.kind == ChannelKind.SMTP:
+        return channel_mails.send(message)
     began = time.monotonic()
     try:
         status, answer = _post(wire_of(message.channel, message, int(time.time())))
@@ -121,6 +124,8 @@ def wire_of(channel: Channel, message: Message, now_s: int) -> Wire:
 
 def _event(message: Message, routing_key: str) -> dict[str, Any]:
     content = message.content
+    if content.get("action") == "resolve":
+        return {"routing_key": routing_key, "event_action": "resolve", "dedup_key": content["key"]}
     return {
         "routing_key": routing_key,
         "event_action": "trigger",

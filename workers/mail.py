@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import smtplib
 import ssl
+from collections.abc import Sequence
 from dataclasses import dataclass
 from email.utils import parseaddr
 from types import TracebackType
@@ -86,8 +87,8 @@ class Post:
         if self._smtp is not None:
             self._smtp.close()
 
-    def send(self, sender: str, to: str, message: bytes) -> None:
-        """Hand one mail over.
+    def send(self, sender: str, to: str | Sequence[str], message: bytes) -> list[str]:
+        """Hand one mail over; returns what was said to those of many who were refused.
 
         Raises
         ------
@@ -96,7 +97,8 @@ class Post:
         """
         smtp = self._connected()
         try:
-            smtp.sendmail(parseaddr(sender)[1], [to], message)
+            several = [to] if isinstance(to, str) else list(to)
+            refused = smtp.sendmail(parseaddr(sender)[1], several, message)
         except smtplib.SMTPRecipientsRefused as error:
             code, said = next(iter(error.recipients.values()))
             raise _refused(code, said) from error
@@ -108,6 +110,7 @@ class Post:
             raise _refused(error.smtp_code, error.smtp_error) from error
         except (smtplib.SMTPException, OSError) as error:
             raise self._away(error) from error
+        return [f"{who}: {_refused(code, said)}" for who, (code, said) in refused.items()]
 
     def _connected(self) -> smtplib.SMTP:
         if self._smtp is not None:

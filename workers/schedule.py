@@ -78,6 +78,11 @@ SCHEDULE: dict[str, dict[str, Any]] = {
         "schedule": 10.0,
         "options": {"expires": 20},
     },
+    "evaluate alert rules": {
+        "task": "workers.tasks.notify.evaluate_alerts",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
     "send messages to channels": {
         "task": "workers.tasks.notify.send_messages",
         "schedule": 2.0,

@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -18,6 +16,7 @@ from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.support.changes import make_job, member
+from tests.support.receiver import Receiver
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
 from webapp.jobs.models import JobGroup, Role
@@ -32,42 +31,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SECRET = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 
-class Receiver:
-    """A real HTTP server that keeps what it gets and answers what it is told to."""
-
-    def __init__(self) -> None:
-        self.got: list[tuple[str, dict[str, str], bytes]] = []
-        self.status, self.headers, self.answer = 200, {}, b"ok"
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                known = {name.lower(): value for name, value in self.headers.items()}
-                receiver.got.append((self.path, known, body))
-                self.send_response(receiver.status)
-                for name, value in receiver.headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(receiver.answer)))
-                self.end_headers()
-                self.wfile.write(receiver.answer)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-
-
 @pytest.fixture
 def receiver(settings: Any) -> Iterator[Receiver]:
     settings.WEIR_ALLOWED_INSIDE = "127.0.0.1/32"
     settings.WEIR_PUBLIC_URL = "https://weir.example"
     found = Receiver()
     yield found
-    found.server.shutdown()
-    found.server.server_close()
+    found.close()
 
 
 @pytest.fixture

@@ -273,14 +273,12 @@ def test_old_mails_and_old_hours_are_forgotten_and_the_history_stays_for_a_while
     job, _ = eventful(now)
     due(follower(job), job, now)
     send_digests()
-    assert retention.forget(now - timedelta(days=3), now - timedelta(days=90)) == {
-        "hourly limiters": 0, "old mails": 0, "old notices of mails": 0,
-    }  # fmt: skip
+    assert not any(retention.forget(now - timedelta(days=3), now - timedelta(days=90)).values())
     Delivery.objects.update(period_to=now - timedelta(days=20))
     HourlyLimiter.objects.filter(pk__gt=HourlyLimiter.objects.order_by("pk")[0].pk).delete()
     HourlyLimiter.objects.update(hour=now - timedelta(days=20))
     gone = retention.forget(now - timedelta(days=14), now - timedelta(days=90))
-    assert gone == {"hourly limiters": 1, "old mails": 1, "old notices of mails": 0}
+    assert {what: count for what, count in gone.items() if count} == {"hourly limiters": 1, "old mails": 1}
     assert Delivery.objects.get().message is None
     assert retention.forget(now, now - timedelta(days=10))["old notices of mails"] == 1
 

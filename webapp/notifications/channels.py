@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.validators import validate_email
 from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -29,6 +31,7 @@ GIVE_UP_AFTER = timedelta(days=1)
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=15), timedelta(minutes=30)
 MOST_CHANNELS = 20
 """Of a group."""
+MOST_ADDRESSES = 30
 
 
 def administered_groups(actor: User) -> QuerySet[JobGroup]:
@@ -49,6 +52,7 @@ def create_channel(
     actor: User, group: JobGroup, *, kind: str, name: str, address: str = "", secret: str = ""
 ) -> Channel:
     """A new channel. Slack's address is its secret; PagerDuty needs a routing key and no address.
+    A mail's address is one or more of them, or "" for all members of the group.
 
     Raises
     ------
@@ -105,20 +109,35 @@ def test_channel(actor: User, channel_id: int) -> Message:
         )  # fmt: skip
 
 
-def post(channel: Channel, *, title: str, text: str, path: str, severity: str, key: str = "") -> Message:
-    """Have a message sent. Messages with the same ``key`` are about the same thing."""
+def post(
+    channel: Channel,
+    *,
+    title: str,
+    text: str,
+    path: str,
+    severity: str,
+    key: str = "",
+    action: str = "trigger",
+) -> Message:
+    """Have a message sent. Messages with the same ``key`` are about the same thing, over with ``resolve``."""
     content = {
         "title": title, "text": text, "url": f"{settings.WEIR_PUBLIC_URL}{path}", "severity": severity,
-        "group": channel.group.name, "key": key,
+        "group": channel.group.name, "key": key, "action": action,
     }  # fmt: skip
     return Message.objects.create(channel=channel, content=content, not_before=timezone.now())
 
 
 _CLAIM = """
     WITH open AS (
-        SELECT id FROM notifications_message
+        SELECT id FROM notifications_message AS asked
         WHERE state IN ('due', 'sending') AND not_before <= %(now)s
             AND (state = 'due' OR lease_until < %(now)s)
+            AND NOT EXISTS (  -- what is over must not be told before it began
+                SELECT 1 FROM notifications_message AS older
+                WHERE older.channel_id = asked.channel_id AND older.id < asked.id
+                    AND older.state IN ('due', 'sending')
+                    AND older.content->>'key' <> '' AND older.content->>'key' = asked.content->>'key'
+            )
         ORDER BY not_before, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
     )
     UPDATE notifications_message AS mine
@@ -139,6 +158,11 @@ def claim(holder: str, now: datetime, limit: int) -> list[Message]:
 def hold(message: Message, now: datetime) -> bool:
     """Renew the lease; False if the message is somebody else's by now."""
     return bool(_mine(message).update(lease_until=now + LEASE))
+
+
+def keep(message: Message, now: datetime, answer: str) -> None:
+    """Write down that a message goes nowhere and why; the log is where it can be read."""
+    _mine(message).update(state=DeliveryState.SKIPPED, lease_until=None, sent_at=now, answer=answer, error="")
 
 
 def settle(message: Message, now: datetime, *, error: str = "", retry: bool = False, **seen: Any) -> None:
@@ -164,6 +188,8 @@ def _checked(row: Channel, address: str, secret: str) -> Channel:
         wrong["kind"] = f"expected one of {', '.join(ChannelKind.values)}"
     if not 0 < len(row.name) <= 100 or "\0" in row.name:
         wrong["name"] = "a name of 1 to 100 characters is needed"
+    if row.kind == ChannelKind.SMTP:
+        return _checked_mail(row, address, wrong)
     given = address or (PAGERDUTY if row.kind == ChannelKind.PAGERDUTY else "")
     try:
         url = http_address(given)
@@ -180,6 +206,30 @@ def _checked(row: Channel, address: str, secret: str) -> Channel:
     else:
         row.secret, row.address, row.place = seal(secret), url, url[:300]
     return row
+
+
+def _checked_mail(row: Channel, address: str, wrong: dict[str, str]) -> Channel:
+    addresses = [part for part in re.split(r"[\s,;]+", address) if part]
+    try:
+        for one in addresses:
+            validate_email(one)
+    except ValidationError:
+        wrong["address"] = f"{one[:100]!r} is no mail address"
+    if len(addresses) > MOST_ADDRESSES or len(", ".join(addresses)) > 900:
+        wrong["address"] = f"give up to {MOST_ADDRESSES} mail addresses"
+    if wrong:
+        raise ValidationError(wrong)
+    row.address, row.secret = ", ".join(addresses), seal("")
+    row.place = row.address[:300] or "all members of the group"
+    return row
+
+
+def recipients(channel: Channel) -> list[str]:
+    """Where a mail to the channel goes: its addresses, or those of the people who are in its group now."""
+    if channel.address:
+        return channel.address.split(", ")
+    people = User.objects.filter(memberships__group=channel.group_id, is_active=True).exclude(email="")
+    return sorted(set(people.values_list("email", flat=True)))
 
 
 def _why_no_secret(kind: str, secret: str) -> str:

@@ -13,10 +13,13 @@ from webapp.accounts.models import User
 from webapp.bursts.models import Cluster
 from webapp.jobs.models import Job, JobGroup, Membership
 from webapp.notifications import changes, limiters
-from webapp.notifications.digest import Digest, Item, Section
+from webapp.notifications.alert_digest import alerts
+from webapp.notifications.alert_models import Alert
+from webapp.notifications.alert_selectors import in_period
+from webapp.notifications.digest import Digest, Item, Section, Tone
 from webapp.notifications.headroom import followed_clusters, low_headroom
 from webapp.notifications.models import Subscription
-from webapp.notifications.policies import followed_jobs
+from webapp.notifications.policies import followed_jobs, groups_of
 from webapp.notifications.silence import silent
 from webapp.wording import count
 
@@ -56,7 +59,9 @@ class Composer:
         key = (*self._sight(row.person, row.group), since, until, row.zone)
         if key not in self._kept:
             clusters = followed_clusters(row.person, row.group)
-            self._kept[key] = _worked_out(jobs, clusters, since, until, zone)
+            groups = groups_of(row.person)
+            fired = in_period(groups if row.group is None else groups.filter(pk=row.group.pk), since, until)
+            self._kept[key] = _worked_out(jobs, clusters, fired, since, until, zone)
         return self._kept[key]
 
     def _sight(self, person: User, group: JobGroup | None) -> tuple[Hashable, ...]:
@@ -71,9 +76,18 @@ class Composer:
 
 
 def _worked_out(
-    jobs: QuerySet[Job], clusters: QuerySet[Cluster], since: datetime, until: datetime, zone: ZoneInfo
+    jobs: QuerySet[Job],
+    clusters: QuerySet[Cluster],
+    fired: QuerySet[Alert],
+    since: datetime,
+    until: datetime,
+    zone: ZoneInfo,
 ) -> Common:
     found = []
+    if rang := alerts(fired, zone):
+        still = sum(item.tone is Tone.HARM for item in rang)
+        said = f"{count(still, 'alert')} {'fires' if still == 1 else 'fire'}" if still else "alerts fired"
+        found.append(_section("Alerts", said, rang, path="/notifications?tab=alerts"))
     if outcomes := changes.outcomes(jobs, since, until):
         what = count(len(outcomes), "change")
         found.append(_section("What came of changes", f"{what} came to something", outcomes))

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from webapp.jobs.models import Job, JobGroup
+from webapp.notifications.alert_models import Alert as Alert  # so that Django finds them
 from webapp.notifications.schedule import Rhythm
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -137,6 +138,7 @@ class ChannelKind(models.TextChoices):
     WEBHOOK = "webhook", "signed webhook"
     SLACK = "slack", "Slack-compatible webhook"
     PAGERDUTY = "pagerduty", "PagerDuty events"
+    SMTP = "smtp", "mail"
 
 
 class Channel(models.Model):
@@ -144,6 +146,7 @@ class Channel(models.Model):
 
     ``secret`` is encrypted (``webapp.notifications.sealing``) and never shown: what signs a webhook, PagerDuty's
     routing key, or Slack's whole address, which is a secret itself. ``place`` is what is shown of the address.
+    A mail's ``address`` is one or more of them, "" for those of all members.
     """
 
     group = models.ForeignKey(JobGroup, on_delete=models.CASCADE, related_name="channels")
@@ -168,7 +171,8 @@ class Channel(models.Model):
 class Message(models.Model):
     """One message to a channel, and what became of it: a row of the channel's delivery log.
 
-    Claimed as a ``Delivery`` is. ``content`` is what it says (``title``, ``text``, ``url``, ``severity``, ``key``).
+    Claimed as a ``Delivery`` is. ``content`` is what it says (``title``, ``text``, ``url``, ``severity``, ``key``,
+    ``action``: ``trigger`` or ``resolve``). Messages to a channel with the same key are sent in their order.
     """
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="messages", db_index=False)

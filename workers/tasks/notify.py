@@ -1,4 +1,4 @@
-"""Digests: noting what limits each job every hour, planning what is due, sending it."""
+"""Digests: noting what limits each job every hour, planning what is due, sending it. Alerts and messages."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 from celery import shared_task
 from django.utils import timezone
 
+from webapp.notifications.alert_evaluation import evaluate_due
 from webapp.notifications.deliveries import plan_due
 from webapp.notifications.limiters import note_hour
 from workers import channels
@@ -37,6 +38,13 @@ def send_digests() -> None:
             "notify.digests planned=%d sent=%d skipped=%d failed=%d",
             planned, tally.sent, tally.skipped, tally.failed,
         )  # fmt: skip
+
+
+@shared_task
+def evaluate_alerts() -> None:
+    """Look whether a rule that is due fires, or no longer does."""
+    if done := evaluate_due(timezone.now()):
+        logger.debug("notify.evaluated rules=%d", done)
 
 
 @shared_task

@@ -1,0 +1,67 @@
+"""Windows with a CP, headroom points and rules on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from analytics.model.activity import TYPE_COUNT, ActivityType
+from webapp.accounts.models import User
+from webapp.analysis.models import Window
+from webapp.jobs.models import Job, JobGroup
+from webapp.notifications.alert_models import AlertRule, RuleKind
+from webapp.notifications.alert_reading import ns
+from webapp.notifications.alert_services import RuleDraft, save_rule
+from webapp.ops.partitions import ensure_days
+
+SECOND_NS = 1_000_000_000
+COUNT = 1
+"""The number of the operator *count*, and of a worker *w*."""
+
+
+def windows(job: Job, first: datetime, shares: Sequence[float | None]) -> None:
+    """A window a second from ``first`` on, in which operator *count*, its worker and processing have these CPs.
+
+    None: the window has no result.
+    """
+    job.operators.get_or_create(number=COUNT, name="count")
+    job.workers.get_or_create(number=COUNT, name="w")
+    start = ns(first) // SECOND_NS * SECOND_NS
+    rows = [_window(job, start + place * SECOND_NS, cp) for place, cp in enumerate(shares)]
+    ensure_days(Window._meta.db_table, [row.start_ns for row in rows])
+    Window.objects.bulk_create(rows)
+
+
+def _window(job: Job, start_ns: int, cp: float | None) -> Window:
+    share = cp or 0.0
+    by_type = [0.0] * TYPE_COUNT
+    by_type[ActivityType.PROCESSING] = share
+    return Window(
+        job=job, start_ns=start_ns, width_ns=SECOND_NS, effective_start_ns=start_ns,
+        effective_end_ns=start_ns + SECOND_NS, status="incomplete" if cp is None else "ok", reason="",
+        log10_paths=1.0, cp_total=1.0, record_count=1, run_id=1, activity_cp=by_type, activity_conventional=by_type,
+        worker_ids=[COUNT], worker_cp=[share], worker_conventional=[share],
+        # an operator's CP is the sum over its activities
+        operator_ids=[COUNT, COUNT], operator_types=[4, 6], operator_cp=[share / 2, share / 2],
+        operator_conventional=[share, 0.0], operator_workers=[1, 1],
+        channel_src=[], channel_dst=[], channel_types=[], channel_cp=[], channel_conventional=[],
+    )  # fmt: skip
+
+
+def cp_draft(name: str = "count is busy", **more: object) -> RuleDraft:
+    """CP of operator count above 60 % for 3 windows, over at 50 % for 2."""
+    known = {
+        "name": name, "kind": RuleKind.OPERATOR_CP, "target": "count", "threshold": 0.6, "clear": 0.5,
+        "fire_after": 3, "clear_after": 2, "severity": "critical",
+    }  # fmt: skip
+    return RuleDraft(**(known | more))  # type: ignore[arg-type]
+
+
+def rule(actor: User, group: JobGroup, **more: object) -> AlertRule:
+    """That rule, stored."""
+    return save_rule(actor, group, cp_draft(**more))  # type: ignore[arg-type]
+
+
+def later(now: datetime, seconds: float) -> datetime:
+    """Some time after."""
+    return now + timedelta(seconds=seconds)

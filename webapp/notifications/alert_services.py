@@ -1,0 +1,283 @@
+"""What people do about alerts: rules for admins; silences and acknowledgements for operators; previews for all."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from analytics.alerting.machine import Episode, episodes, faults
+from analytics.model.activity import BY_LABEL
+from webapp.accounts.models import User
+from webapp.audit.services import Entry, record, record_refused
+from webapp.jobs.models import JobGroup, Membership, Role
+from webapp.notifications import alert_reading
+from webapp.notifications.alert_evaluation import tell
+from webapp.notifications.alert_models import Alert, AlertRule, RuleKind, Severity, Silence
+from webapp.notifications.alert_words import AT_ONCE, CP_KINDS, SHARES
+
+PREVIEW = timedelta(days=1)
+LONGEST_SILENCE = timedelta(days=30)
+MOST_RULES = 100
+"""Of a group."""
+NO_SUCH = "there is no such rule, alert or group"
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDraft:
+    """A rule as somebody wants it; ``job_id`` None: about all of the group. Units as in ``AlertRule``."""
+
+    name: str
+    kind: str
+    threshold: float
+    clear: float
+    job_id: int | None = None
+    target: str = ""
+    fire_after: int = 1
+    clear_after: int = 1
+    severity: str = Severity.WARNING
+
+
+@dataclass(frozen=True, slots=True)
+class Previewed:
+    """What a rule would have done to one subject, and on how many values that rests."""
+
+    name: str
+    path: str
+    episodes: tuple[Episode, ...]
+    value_count: int
+
+
+def role_in(actor: User, group_id: int) -> Role | None:
+    """The person's role in a group; a superuser is an admin everywhere."""
+    if not actor.is_active:
+        return None
+    if actor.is_superuser:
+        return Role.ADMIN
+    found = Membership.objects.filter(user=actor, group_id=group_id).first()
+    return Role(found.role) if found else None
+
+
+def save_rule(actor: User, group: JobGroup, draft: RuleDraft, rule_id: int | None = None) -> AlertRule:
+    """A new rule, or a changed one. What a changed rule no longer watches is over.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is an admin of the group.
+    ValidationError
+        If a value makes no sense.
+    """
+    action = "alert_rule.create" if rule_id is None else "alert_rule.change"
+    _require(actor, group.pk, Role.ADMIN, action, rule_id)
+    row = checked(group, draft)
+    row.created_by_name = actor.get_username()
+    try:
+        with transaction.atomic():
+            if rule_id is None:
+                if group.alert_rules.count() >= MOST_RULES:
+                    raise ValidationError(f"a group can have {MOST_RULES} rules")
+            else:
+                _take_place(row, _locked(group, rule_id))
+            row.save()
+            record(Entry(actor, action, "alert_rule", row.pk, detail={"group": group.name, **asdict(draft)}))
+    except IntegrityError:
+        raise ValidationError({"name": "the group has a rule of this name already"}) from None
+    return row
+
+
+def _take_place(row: AlertRule, old: AlertRule) -> None:
+    row.pk, row.created_at, row.created_by_name = old.pk, old.created_at, old.created_by_name
+    if (row.kind, row.target, row.job_id) != (old.kind, old.target, old.job_id):
+        old.watches.all().delete()
+        changed = {"resolved_at": timezone.now(), "ended_by": "the rule was changed"}
+        old.alerts.filter(resolved_at=None).update(**changed)
+    else:
+        old.watches.update(row=0)
+
+
+def remove_rule(actor: User, rule_id: int) -> None:
+    """Remove a rule with its history; channels that know of an alert of it hear that it is over.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is an admin of the rule's group.
+    """
+    with transaction.atomic():
+        rule = AlertRule.objects.select_for_update(of=("self",)).select_related("group").filter(pk=rule_id)
+        row = rule.first()
+        _require(actor, row.group_id if row else 0, Role.ADMIN, "alert_rule.remove", rule_id)
+        assert row is not None
+        now, why = timezone.now(), f"{actor.get_username()} removed the rule"
+        row.alerts.filter(resolved_at=None).update(resolved_at=now, ended_by=why)
+        row.silences.all().delete()  # what somebody still believes to be firing must not stay so
+        tell(row, now, f"{why}.")
+        detail = {"group": row.group.name, "name": row.name}
+        record(Entry(actor, "alert_rule.remove", "alert_rule", row.pk, detail=detail))
+        row.delete()
+
+
+def acknowledge(actor: User, alert_id: int) -> Alert:
+    """Say that one looks after an alert; the first who does stands there.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is an operator of the alert's group.
+    """
+    with transaction.atomic():
+        row = Alert.objects.select_for_update(of=("self",)).select_related("rule").filter(pk=alert_id).first()
+        _require(actor, row.rule.group_id if row else 0, Role.OPERATOR, "alert.acknowledge", alert_id)
+        assert row is not None
+        if row.acknowledged_at is None:
+            row.acknowledged_at, row.acknowledged_by_name = timezone.now(), actor.get_username()
+            row.save(update_fields=["acknowledged_at", "acknowledged_by_name"])
+            detail = {"rule": row.rule.name, "subject": row.subject_name}
+            record(Entry(actor, "alert.acknowledge", "alert", row.pk, detail=detail))
+    return row
+
+
+def silence(
+    actor: User, group: JobGroup, until: datetime, reason: str, rule: AlertRule | None = None
+) -> Silence:
+    """Tell channels nothing of a rule, or of all rules of the group, until a time.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is an operator of the group.
+    ValidationError
+        Without a reason, or if the time makes no sense.
+    """
+    _require(actor, group.pk, Role.OPERATOR, "silence.create", None)
+    now, wrong = timezone.now(), {}
+    if not reason.strip() or "\0" in reason or len(reason.strip()) > 300:
+        wrong["reason"] = "a reason of 1 to 300 characters is needed"
+    if not now < until <= now + LONGEST_SILENCE:
+        wrong["until"] = "a silence lasts up to 30 days"
+    if rule is not None and rule.group_id != group.pk:
+        wrong["rule"] = NO_SUCH
+    if wrong:
+        raise ValidationError(wrong)
+    with transaction.atomic():
+        row = Silence.objects.create(
+            group=group, rule=rule, reason=reason.strip(), until=until, by=actor, by_name=actor.get_username()
+        )
+        detail = {"group": group.name, "rule": rule.name if rule else None, "until": until.isoformat()}
+        record(Entry(actor, "silence.create", "silence", row.pk, reason=row.reason, detail=detail))
+    return row
+
+
+def end_silence(actor: User, silence_id: int) -> None:
+    """End a silence now; what fires and was not told is told then.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is an operator of the group.
+    """
+    row = Silence.objects.filter(pk=silence_id).select_related("group").first()
+    _require(actor, row.group_id if row else 0, Role.OPERATOR, "silence.end", silence_id)
+    assert row is not None
+    with transaction.atomic():
+        ended = Silence.objects.filter(pk=row.pk, ended_at=None)
+        if ended.update(ended_at=timezone.now(), ended_by_name=actor.get_username()):
+            record(Entry(actor, "silence.end", "silence", row.pk, detail={"group": row.group.name}))
+
+
+def preview(actor: User, group: JobGroup, draft: RuleDraft, now: datetime) -> list[Previewed]:
+    """What the rule would have done in the last 24 h, by the function that decides on new values.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is in the group.
+    ValidationError
+        If a value makes no sense.
+    """
+    _require(actor, group.pk, Role.VIEWER, "alert_rule.preview", None)
+    rule = checked(group, draft)
+    told = []
+    for series in alert_reading.past(rule, now - PREVIEW, now):
+        found = episodes(rule.terms, series.points)
+        if found and found[-1].to_ns is None and series.gone_ns is not None:
+            found = (*found[:-1], Episode(found[-1].from_ns, series.gone_ns, found[-1].worst))
+        told.append(Previewed(series.name, series.path, found, len(series.points)))
+    return told
+
+
+def checked(group: JobGroup, draft: RuleDraft) -> AlertRule:
+    """The row of a draft, not stored.
+
+    Raises
+    ------
+    ValidationError
+        If a value makes no sense.
+    """
+    wrong: dict[str, str] = {}
+    if not 0 < len(draft.name.strip()) <= 100 or "\0" in draft.name:
+        wrong["name"] = "a name of 1 to 100 characters is needed"
+    if draft.severity not in Severity.values:
+        wrong["severity"] = f"expected one of {', '.join(Severity.values)}"
+    if draft.kind not in RuleKind.values:
+        raise ValidationError({"kind": f"expected one of {', '.join(RuleKind.values)}"})
+    if draft.job_id is not None and not group.jobs.filter(pk=draft.job_id).exists():
+        wrong["job"] = "the group has no such job"
+    if why := _why_no_target(draft):
+        wrong["target"] = why
+    given = _settled(group, draft)
+    wrong |= faults(given.terms)
+    if "threshold" not in wrong and draft.kind in CP_KINDS and not 0 <= draft.threshold < 1:
+        wrong["threshold"] = "a share from 0 to below 100 % is needed"
+    if "threshold" not in wrong and draft.kind not in SHARES and given.threshold < 0:
+        wrong["threshold"] = "it must not be negative"
+    if wrong:
+        raise ValidationError(wrong)
+    return given
+
+
+def _settled(group: JobGroup, draft: RuleDraft) -> AlertRule:
+    """The row, with what follows from the kind."""
+    values: dict[str, Any] = asdict(draft) | {"name": draft.name.strip(), "target": draft.target.strip()}
+    if draft.kind in AT_ONCE:
+        values |= {"fire_after": 1, "clear_after": 1, "clear": draft.threshold}
+    if draft.kind == RuleKind.REGRESSED:
+        values |= {"threshold": 0.5, "clear": 0.5}
+    if draft.kind not in (*CP_KINDS, RuleKind.BACKLOG):
+        values["target"] = ""
+    if draft.kind == RuleKind.HEADROOM:
+        values["job_id"] = None
+    return AlertRule(group=group, due_at=timezone.now(), **values)
+
+
+def _why_no_target(draft: RuleDraft) -> str:
+    target = draft.target.strip()
+    if "\0" in target or len(target) > 500:
+        return "a name of up to 500 characters is needed"
+    if draft.kind == RuleKind.ACTIVITY_CP and target not in BY_LABEL:
+        return f"expected one of {', '.join(BY_LABEL)}"
+    if draft.kind in CP_KINDS and not target:
+        return "a name is needed"
+    return ""
+
+
+def _locked(group: JobGroup, rule_id: int) -> AlertRule:
+    found = AlertRule.objects.select_for_update(of=("self",)).filter(pk=rule_id, group=group).first()
+    if found is None:
+        raise ValidationError(NO_SUCH)
+    return found
+
+
+def _require(actor: User, group_id: int, least: Role, action: str, object_id: int | None) -> None:
+    """Refuse who may not, and write that down. To strangers nothing is said of what there is."""
+    role = role_in(actor, group_id)
+    if role is not None and role.rank >= least.rank:
+        return
+    why = NO_SUCH if role is None else f"this needs the role {least.value}"
+    record_refused(Entry(actor, action, "group", group_id or None, reason=why, detail={"id": object_id}))
+    raise PermissionDenied(why)
