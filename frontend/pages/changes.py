@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from dash import ALL, Dash, Input, Output, State, dcc, html, no_update, set_prop
 from django.utils import timezone
 
 from frontend import freshness, words
+from frontend.addressed import job_at
 from frontend.components import states
 from frontend.components.proposals import body, card, target
 from frontend.request import person
@@ -133,17 +133,9 @@ def register(app: Dash) -> None:
     )(propose_by_hand)  # fmt: skip
 
 
-def _job(path: str) -> Job:
-    found = re.match(r"^/jobs/(\d{1,18})", path)
-    job = analysis.job(person(), int(found[1])) if found else None
-    if job is None:
-        raise LookupError(f"no job at {path}")
-    return job
-
-
 def offer(query: str, _tick: int, _decided: Any, path: str, drawn: str | None) -> list[Any]:
     """The proposal that is open or under way; else the recommendation, to be proposed."""
-    job, view = _job(path), View.parse(query or "")
+    job, view = job_at(path), View.parse(query or "")
     row = selectors.proposals(person(), job, [Stands.PROPOSED, *IN_FLIGHT]).first()
     if row is not None:
         link = html.A("Open with history and outcome", href=f"/proposals/{row.pk}")
@@ -231,7 +223,7 @@ def listed(query: str, _tick: int, _decided: Any, path: str, drawn: str | None) 
     """All proposals of the job, and the head of the page."""
     from frontend.pages.job import draw_head
 
-    job, view = _job(path), View.parse(query or "")
+    job, view = job_at(path), View.parse(query or "")
     draw_head(analysis.limits(job, *view.span(freshness.now_ns())), view)
     rows = list(selectors.proposals(person(), job)[:MOST_SHOWN])
     if not rows:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from hashlib import blake2b
 from typing import Any
 
 from dash import ClientsideFunction, Dash, Input, Output, Patch, State, dcc, html, no_update
 
 from frontend import palette, words
+from frontend.addressed import job_at
 from frontend.components import minimap, segment, states
 from frontend.figures import detail, rows
 from frontend.figures import lanes as figure_of
 from frontend.figures.detail import Detail
 from frontend.figures.lanes import Names
 from frontend.figures.rows import Choice, Rows
-from frontend.request import actor
 from frontend.state import View
 from webapp.analysis import selectors, timelines
 from webapp.analysis.edge_index import EdgeIndex
@@ -66,14 +65,6 @@ def register(app: Dash) -> None:
     )
     app.clientside_callback(ClientsideFunction("weir", "drawn"), Input("lanes-figure", "data"))
     app.clientside_callback(ClientsideFunction("weir", "path"), Input("lanes-path", "data"))
-
-
-def job_at(path: str) -> Job:
-    """The job whose page this is; ``LookupError`` if the person may not see it."""
-    job = selectors.job(actor(), int(re.findall(r"\d+", path)[0]))
-    if job is None:
-        raise LookupError(f"no job at {path}")
-    return job
 
 
 def _answer(**changes: Any) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,10 +10,10 @@ from dash import ClientsideFunction, Dash, Input, Output, State, html
 
 from analytics.model.activity import ActivityType
 from frontend import freshness, palette, words
+from frontend.addressed import job_at
 from frontend.components import panel, sentence
 from frontend.figures import activity, channels, lines, marks
 from frontend.figures.ranking import Series, ranked
-from frontend.request import actor
 from frontend.state import View
 from webapp.analysis import selectors
 from webapp.analysis.selectors import Limits
@@ -104,10 +103,7 @@ def refresh(query: str, _tick: int, _screen: str, path: str) -> list[Any]:
     from frontend.pages.job import draw_head
 
     view = View.parse(query or "")
-    job = selectors.job(actor(), int(re.findall(r"\d+", path)[0]))
-    if job is None:
-        raise LookupError(f"no job at {path}")
-    found = selectors.limits(job, *view.span(freshness.now_ns()))
+    found = selectors.limits(job_at(path), *view.span(freshness.now_ns()))
     draw_head(found, view)
     over_time = [_activity(found, view), _worker(found, view), _operator(found, view)]
     filled = [*_marked(over_time, found, view), _channel(found, view)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import dash_mantine_components as dmc
@@ -10,6 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update, set_props
 from django.core.exceptions import PermissionDenied, ValidationError
 
 from frontend import freshness
+from frontend.addressed import job_at
 from frontend.components import facts, states, windows
 from frontend.components.facts import Cell
 from frontend.components.proposals import body, target, told
@@ -204,21 +204,13 @@ def register(app: Dash) -> None:
     )(give_role)  # fmt: skip
 
 
-def _job(path: str) -> Job:
-    found = re.match(r"^/jobs/(\d{1,18})", path)
-    job = analysis.job(person(), int(found[1])) if found else None
-    if job is None:
-        raise LookupError(f"no job at {path}")
-    return job
-
-
 def refresh(
     query: str, _tick: int, _decided: Any, path: str, drawn: str | None, roles_drawn: str | None
 ) -> list[Any]:
     """What holds now, and who holds which role; the form stays as it is."""
     from frontend.pages.job import draw_head
 
-    job, view = _job(path), View.parse(query or "")
+    job, view = job_at(path), View.parse(query or "")
     draw_head(analysis.limits(job, *view.span(freshness.now_ns())), view)
     standing = _standing(job, view)
     return [

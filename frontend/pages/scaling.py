@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 
 from analytics.model.decisions import Move
 from frontend import freshness, words
+from frontend.addressed import job_at
 from frontend.components import facts, recommendation, states
 from frontend.components.facts import Cell
 from frontend.components.recommendation import Card
@@ -190,7 +190,7 @@ def refresh(query: str, _tick: int, _saved: Any, path: str, drawn: str | None) -
     """The recommendation as it is now, and the head of the page."""
     from frontend.pages.job import draw_head
 
-    job, view = _job(path), View.parse(query or "")
+    job, view = job_at(path), View.parse(query or "")
     draw_head(selectors.limits(job, *view.span(freshness.now_ns())), view)
     row = advice.current(job)
     setup = scaling_setup.setup_of(job)
@@ -222,13 +222,6 @@ def refresh(query: str, _tick: int, _saved: Any, path: str, drawn: str | None) -
         recommendation.sentence(card), _basis(row, view, now_ns), _warnings(job, setup, card), False,
         recommendation.draw(card), recommendation.numbers(card), _history(job, view), key,
     ]  # fmt: skip
-
-
-def _job(path: str) -> Job:
-    job = selectors.job(actor(), int(re.findall(r"\d+", path)[0]))
-    if job is None:
-        raise LookupError(f"no job at {path}")
-    return job
 
 
 def _basis(row: Recommendation, view: View, now_ns: int) -> str:
@@ -306,7 +299,7 @@ def _pairs(row: Recommendation) -> list[tuple[str, int | None, int]]:
 
 def recompute(clicks: int | None, path: str, query: str) -> list[Any]:
     """Compute the shown decision again from its stored evidence, and say whether it is the same."""
-    row = advice.current(_job(path)) if clicks else None
+    row = advice.current(job_at(path)) if clicks else None
     if row is None:
         return [no_update, no_update]
     found = recomputing.difference(row)
@@ -326,7 +319,7 @@ def save(
     """Have the job advised as the form says."""
     if not clicks:
         return [no_update, no_update]
-    job, person = _job(path), actor()
+    job, person = job_at(path), actor()
     setup = scaling_setup.setup_of(job)
     try:
         written = {

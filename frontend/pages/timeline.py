@@ -12,10 +12,10 @@ from typing import Any
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from frontend import freshness, palette, words
+from frontend.addressed import job_at
 from frontend.components import panel
 from frontend.figures import marks, strip
 from frontend.pages import lanes
-from frontend.pages.lanes import job_at
 from frontend.state import View
 from webapp.analysis import selectors
 from webapp.jobs.models import Job

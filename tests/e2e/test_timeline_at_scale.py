@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.support import dense, seed
-from tests.support.browser import Visitor
+from tests.support.browser import Visitor, at_rest
 from webapp.jobs.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("timeline_worker")]
@@ -27,6 +27,7 @@ def open_dense(visitor: Visitor, job: Job, more: str = "") -> Page:
     expect(page.locator("#side")).to_contain_text("Critical path:", timeout=30_000)
     expect(page.locator("#chart-lanes .barlayer .point").first).to_be_attached()
     expect(page).to_have_url(re.compile("window="))
+    at_rest(page)
     return page
 
 

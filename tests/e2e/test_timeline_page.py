@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import Visitor
+from tests.support.browser import Visitor, at_rest
 from webapp.analysis import timelines
 from webapp.analysis.models import Timeline, TimelineState
 from webapp.jobs.models import Job
@@ -18,6 +18,7 @@ def open_timeline(visitor: Visitor, job: Job) -> Page:
     expect(page.locator("#list-activity table")).to_be_visible()
     page.click("#tab-timeline")
     expect(page.locator("#side")).to_contain_text("Critical path:", timeout=30_000)
+    at_rest(page)
     return page
 
 
@@ -61,6 +62,7 @@ def test_neighbouring_windows_are_one_step_away(job: Job, alice: Visitor) -> Non
     first = page.locator("#under-strip").inner_text()
     page.click("#go-window-previous")
     expect(page.locator("#under-strip")).not_to_have_text(first)
+    at_rest(page)
     page.keyboard.press("]")
     expect(page.locator("#under-strip")).to_have_text(first)
 

@@ -73,7 +73,7 @@ def test_a_scale_down_that_leaves_less_than_the_configured_burst_is_refused_with
     for _ in range(3):
         with pytest.raises(TooLittleHeadroomError):
             propose(None, job, replace(draft, policy="ds2"))
-    tried = AuditEvent.objects.filter(actor_name="policy ds2", outcome="refused")
+    tried = AuditEvent.objects.filter(job_id=job.pk, actor_name="policy ds2", outcome="refused")
     assert tried.count() == 1, "a policy that tries on and on does not fill the record"
     services.set_bounds(boss, cluster, burst_ratio=0.0, alert_ratio=0.0)
     told = propose(boss, job, Draft(draft.kind, {"parallelism": {"operator-2": 8}}, draft.binding))

@@ -89,6 +89,12 @@ class Visitor:
         return self.page
 
 
+def at_rest(page: Page) -> None:
+    """Wait until every callback is answered: keys and clicks before that may meet what is not there yet."""
+    page.wait_for_function("!weir.isBusy()")
+    page.wait_for_timeout(100)
+
+
 def accessibility_faults(page: Page) -> list[str]:
     """What axe finds against WCAG 2.2 AA, a line each."""
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}

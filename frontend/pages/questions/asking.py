@@ -12,11 +12,11 @@ from dash import ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html,
 
 from analytics.model.answers import Answer
 from frontend import freshness, palette, words
+from frontend.addressed import job_at
 from frontend.asked import Wish
 from frontend.components import facts, panel, states
 from frontend.figures.base import Figure
 from frontend.palette import Palette
-from frontend.request import actor
 from frontend.state import View
 from webapp.analysis import questions, selectors
 from webapp.analysis.basis import Basis
@@ -203,11 +203,8 @@ def register(app: Dash, tab: Tab) -> None:
 
 
 def _request(query: str, path: str, screen: str) -> Request:
-    job = selectors.job(actor(), int(re.findall(r"\d+", path)[0]))
-    if job is None:
-        raise LookupError(f"no job at {path}")
     return Request(
-        job, View.parse(query or ""), Wish.parse(query or ""), screen == "narrow", freshness.now_ns()
+        job_at(path), View.parse(query or ""), Wish.parse(query or ""), screen == "narrow", freshness.now_ns()
     )
 
 
