@@ -8,8 +8,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from frontend.components.proposals import told
 from tests.support.changes import COUNT, SINK, SOURCE, SPLIT, draft, make_job, member, trail
 from tests.support.flink_engine_server import FlinkServer, flink_server, recorded
+from webapp.audit.models import AuditEvent
 from webapp.jobs.models import Job, Role
 from webapp.reconfigurations import execution, governance
 from webapp.reconfigurations.lifecycle import State
@@ -350,5 +352,8 @@ def test_a_dry_run_keeps_what_would_be_sent_and_sends_nothing(job: Job, flink: F
     ChangePolicy.objects.filter(job=job).update(engine="dry-run")
     row = applied(approved(job))
     assert (row.state, flink.puts) == (State.APPLIED, [])
-    assert "dry run" in row.state_reason
+    assert row.state_reason == "it was a dry run: nothing was sent, and nothing has changed"
+    assert not Annotation.objects.filter(job=job).exists(), "charts have no line where nothing happened"
+    end = AuditEvent.objects.filter(object_id=row.pk, action="proposal.applied").latest("id")
+    assert "nothing was sent" in told.did("applied", end.detail["engine"])
     assert row.attempt.request["body"]["parallelism"] == {SPLIT: 5, COUNT: 2}

@@ -14,11 +14,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from frontend.components.proposals import told
 from tests.support.changes import COUNT, JOB_ID, SPLIT, draft, make_job, member
+from webapp.audit.models import AuditEvent
 from webapp.jobs.models import Role
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Attempt, Proposal, Step
 from webapp.reconfigurations.services import approve, propose
+from webapp.telemetry.models import Annotation
 from workers.engines.base import Change, Exchange, RefusedByEngineError, UnreachableError
 from workers.engines.webhook import WebhookEngine, sign
 from workers.tasks.apply import apply_proposal
@@ -39,13 +42,13 @@ class Receiver:
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    told = Receiver()
+    hook = Receiver()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            told.came.append(({key.lower(): value for key, value in self.headers.items()}, body))
-            status, headers = told.statuses.pop(0) if told.statuses else (204, {})
+            hook.came.append(({key.lower(): value for key, value in self.headers.items()}, body))
+            status, headers = hook.statuses.pop(0) if hook.statuses else (204, {})
             if status == 0:
                 self.close_connection = True
                 return
@@ -59,9 +62,9 @@ def receiver() -> Iterator[Receiver]:
             """Nothing: tests read what came from the receiver."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    told.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+    hook.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    yield told
+    yield hook
     server.shutdown()
     server.server_close()
 
@@ -143,6 +146,12 @@ def test_a_change_is_handed_over_and_every_delivery_is_on_record(receiver: Recei
     assert (row.state, row.state_reason) == (
         State.APPLIED, "handed to: signed webhook; Weir cannot see the job itself",
     )  # fmt: skip
+    assert Annotation.objects.get(job=job).label == "Handed over: split 1 → 5, count 1 → 2"
+    end = AuditEvent.objects.filter(object_id=row.pk, action="proposal.applied").latest("id")
+    assert (
+        told.did("applied", end.detail["engine"])
+        == "handed it over; what its receiver makes of it is not seen"
+    )
     assert [item["status"] for item in row.attempt.exchanges] == [503, 204]
     assert json.loads(receiver.came[1][1])["data"]["parallelism"] == {SPLIT: 5, COUNT: 2}
 

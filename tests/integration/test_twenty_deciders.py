@@ -7,15 +7,19 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.utils import timezone
 
-from tests.support.changes import draft, make_job, member, proposal
+from analytics.verification.judge import Outcome, Verdict
+from tests.support.changes import COUNT, draft, make_job, member, proposal
 from webapp.audit.models import AuditEvent
 from webapp.jobs.models import Role
 from webapp.reconfigurations.errors import RefusedError
 from webapp.reconfigurations.lifecycle import State
-from webapp.reconfigurations.models import Proposal
+from webapp.reconfigurations.models import Attempt, ChangePolicy, Proposal, Step, Vote
 from webapp.reconfigurations.services import approve, propose, reject
+from webapp.reconfigurations.steps import locked
+from webapp.reconfigurations.verification import settle_verdict
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,6 +86,48 @@ def test_proposals_made_at_once_leave_one_open() -> None:
     assert at_once(acts) == {"done": 8}
     assert Proposal.objects.filter(job=job, state=State.PROPOSED).count() == 1
     assert Proposal.objects.filter(job=job, state=State.SUPERSEDED).count() == 7
+
+
+def test_a_verdict_and_a_way_back_asked_for_meanwhile_do_not_wait_for_each_other() -> None:
+    job = make_job()
+    row, olga = proposal(job), member(job, Role.OPERATOR)
+    Proposal.objects.filter(pk=row.pk).update(state=State.APPLIED, applied_at=timezone.now())
+    Attempt.objects.create(proposal=row, engine="flink", step=Step.FINISHED)
+    began, ended = threading.Event(), threading.Event()
+
+    def settle() -> None:
+        began.set()
+        settle_verdict(row.pk, Verdict(Outcome.REGRESSED, ("it is slower",), ()))
+        ended.set()
+
+    with transaction.atomic():
+        ChangePolicy.objects.select_for_update().get(job=job)  # as everybody does who proposes
+        verdict = threading.Thread(target=lambda: at_once([settle]))
+        verdict.start()
+        assert began.wait(10)
+        assert not ended.wait(0.5), "the verdict waits for the job's rules"
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '2s'")
+        back = propose(olga, job, draft(undoes=row, change={"parallelism": {COUNT: 3}}))
+    verdict.join(30)
+    row.refresh_from_db()
+    assert (ended.is_set(), row.state) == (True, State.REGRESSED)
+    offered = Proposal.objects.get(job=job, state=State.PROPOSED)
+    assert (offered.undoes_id, offered.supersedes_id) == (row.pk, back.pk)
+
+
+def test_what_refers_to_a_proposal_does_not_wait_for_who_decides_about_it() -> None:
+    row = proposal(make_job())
+    bob = member(row.job, Role.APPROVER)
+
+    def refer() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '2s'")
+            Vote.objects.create(proposal=row, voter=bob, voter_name="bob", approves=True)
+
+    with transaction.atomic():
+        locked(row.pk)
+        assert at_once([refer]) == {"done": 1}
 
 
 def test_approving_while_a_newer_one_supersedes_it_ends_in_one_of_the_two() -> None:

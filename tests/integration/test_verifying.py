@@ -17,6 +17,7 @@ from webapp.reconfigurations import governance
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import ChangePolicy, Mode, Proposal
 from webapp.reconfigurations.services import approve, propose
+from webapp.reconfigurations.verification import changed_again
 from workers.tasks.apply import apply_proposal
 from workers.tasks.proposals import look_after
 from workers.tasks.verify import verify_due
@@ -133,6 +134,22 @@ def test_what_cannot_be_compared_is_inconclusive_at_once(job: Job, why: str) -> 
     Proposal.objects.filter(pk=row.pk).update(applied_at=timezone.now() - timedelta(minutes=20))
     assert judged(row).state == State.INCONCLUSIVE
     assert why in row.state_reason
+
+
+def test_a_dry_run_stays_one_whatever_the_rules_say_later_and_hides_no_change_before_it(
+    job: Job, flink: FlinkServer
+) -> None:
+    real = decided(propose(None, job, draft()))
+    Proposal.objects.filter(pk=real.pk).update(applied_at=timezone.now() - timedelta(minutes=20))
+    ChangePolicy.objects.filter(job=job).update(engine="dry-run")
+    row = decided(propose(None, job, draft(split=6)))
+    real.refresh_from_db()
+    assert changed_again(real) is None
+    ChangePolicy.objects.filter(job=job).update(engine="flink")
+    assert judged(row).state == State.INCONCLUSIVE
+    assert row.state_reason.startswith("it was a dry run")
+    real.refresh_from_db()
+    assert "too little was measured" in real.state_reason, "the real one is judged by what was measured"
 
 
 def test_open_proposals_expire_and_go_stale_when_the_job_changes(job: Job, flink: FlinkServer) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from webapp.reconfigurations import policies
 from webapp.reconfigurations.lifecycle import State
-from webapp.reconfigurations.models import Attempt, Proposal, Step
+from webapp.reconfigurations.models import Attempt, EngineKind, Proposal, Step
 from webapp.reconfigurations.steps import locked, move
 from webapp.telemetry.models import Annotation
 
@@ -58,7 +58,8 @@ def claim(proposal_id: int, holder: str) -> Attempt | None:
 
 
 def _begin(proposal: Proposal, holder: str, now: datetime) -> Attempt | None:
-    kept_for = timedelta(seconds=policies.rules_of(proposal.job).expires_after_s)
+    rules = policies.rules_of(proposal.job)
+    kept_for = timedelta(seconds=rules.expires_after_s)
     too_late = proposal.decided_at is not None and now > proposal.decided_at + kept_for
     wait = policies.why_not_now(proposal, now)
     if wait and not too_late:
@@ -69,7 +70,9 @@ def _begin(proposal: Proposal, holder: str, now: datetime) -> Attempt | None:
     if (undone := _undone(proposal, State.REGRESSED)) is not None:
         why = f"proposal {proposal.pk} takes it back"
         move(undone, State.REVERTING, who=WORKER, action="revert", reason=why)
-    attempt = Attempt.objects.create(proposal=proposal, holder=holder, lease_until=now + LEASE)
+    attempt = Attempt.objects.create(
+        proposal=proposal, engine=rules.engine, holder=holder, lease_until=now + LEASE
+    )
     if too_late:
         finish(attempt, False, f"it was approved, but waited too long ({wait or 'no worker was there'})")
         return None
@@ -116,12 +119,12 @@ def finish(
         proposal = locked(attempt.proposal_id)
         now = timezone.now()
         hold(attempt, step=Step.FINISHED, finished_at=now, outcome=outcome, after=after, rescale=rescale)
-        detail = {"attempt": attempt.pk}
+        detail = {"attempt": attempt.pk, "engine": attempt.engine}
         if applied:
             move(
                 proposal, State.APPLIED, who=WORKER, action="applied", reason=outcome, detail=detail, applied_at=now
             )  # fmt: skip
-            _annotate(proposal, attempt.sent_at or now, now)
+            _annotate(proposal, attempt, now)
         else:
             move(
                 proposal, State.APPLY_FAILED, who=WORKER, action="apply_failed", reason=outcome, detail=detail
@@ -139,10 +142,16 @@ def _undone(proposal: Proposal, state: State) -> Proposal | None:
     return undone if undone.state == state else None
 
 
-def _annotate(proposal: Proposal, began: datetime, ended: datetime) -> None:
-    """Mark the change on every chart of the job."""
+def _annotate(proposal: Proposal, attempt: Attempt, ended: datetime) -> None:
+    """Mark the change on every chart of the job; a dry run changes nothing."""
+    if attempt.engine == EngineKind.DRY_RUN:
+        return
+    began = attempt.sent_at or ended
     times = {"start_ns": int(began.timestamp() * 1e9), "end_ns": int(ended.timestamp() * 1e9)}
-    label = f"{'Went back' if proposal.undoes_id else 'Applied'}: {described(proposal)}"[:500]
+    done = "Went back" if proposal.undoes_id else "Applied"
+    if attempt.engine == EngineKind.WEBHOOK:
+        done = "Handed over"  # what its receiver makes of it is not seen
+    label = f"{done}: {described(proposal)}"[:500]
     Annotation.objects.update_or_create(
         job=proposal.job, kind="reconfiguration", key=str(proposal.pk), defaults={"label": label, **times}
     )

@@ -198,10 +198,11 @@ class Attempt(models.Model):
 
     ``exchanges`` are all requests and answers in their order, which for a webhook is the delivery log. ``before``
     and ``after`` are what the engine said around it, ``request`` what was (about to be) sent, ``rescale`` the
-    engine's own record of it.
+    engine's own record of it. ``engine`` is through what it is applied, whatever the job's rules say later.
     """
 
     proposal = models.OneToOneField(Proposal, on_delete=models.CASCADE, related_name="attempt")
+    engine = models.CharField(max_length=10, choices=EngineKind.choices, default=EngineKind.DRY_RUN)
     step = models.CharField(max_length=10, choices=Step.choices, default=Step.STARTED)
     holder = models.CharField(max_length=100, blank=True)
     lease_until = models.DateTimeField(null=True)

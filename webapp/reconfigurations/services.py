@@ -116,7 +116,9 @@ def _propose(actor: User | None, job: Job, draft: Draft) -> Proposal:
     policies.check_owner(rules)
     _check_change(draft)
     older = (
-        Proposal.objects.select_for_update().filter(job=job, kind=draft.kind, state=State.PROPOSED).first()
+        Proposal.objects.select_for_update(no_key=True)
+        .filter(job=job, kind=draft.kind, state=State.PROPOSED)
+        .first()
     )
     kept = None if older is None else _yields_to(actor, draft, older)
     proposal = kept or _create(actor, job, _with_headroom(job, draft), rules, older)

@@ -16,14 +16,16 @@ from webapp.reconfigurations.models import Proposal
 
 
 def locked(proposal_id: int) -> Proposal:
-    """The proposal, its row locked until the transaction ends.
+    """The proposal, its row locked until the transaction ends; others may still refer to it.
 
     Raises
     ------
     Proposal.DoesNotExist
         If there is none.
     """
-    rows = Proposal.objects.select_for_update(of=("self",)).select_related("job").defer("payload")
+    rows = (
+        Proposal.objects.select_for_update(of=("self",), no_key=True).select_related("job").defer("payload")
+    )
     return rows.get(pk=proposal_id)
 
 

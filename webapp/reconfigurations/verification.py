@@ -16,7 +16,7 @@ from analytics.model.reconfigurations import Binding, Observed, Prediction
 from analytics.verification.judge import Outcome, Verdict
 from webapp.reconfigurations.errors import RefusedError
 from webapp.reconfigurations.lifecycle import State
-from webapp.reconfigurations.models import Kind, Proposal
+from webapp.reconfigurations.models import ChangePolicy, EngineKind, Kind, Proposal
 from webapp.reconfigurations.selectors import current_binding
 from webapp.reconfigurations.services import Draft, propose
 from webapp.reconfigurations.steps import locked, move
@@ -42,7 +42,7 @@ def to_verify() -> QuerySet[Proposal]:
 def changed_again(proposal: Proposal) -> Proposal | None:
     """A later change of the same job, after which the prediction cannot be checked any more."""
     later = Proposal.objects.filter(job_id=proposal.job_id, applied_at__gt=proposal.applied_at)
-    return later.order_by("applied_at").first()
+    return later.exclude(attempt__engine=EngineKind.DRY_RUN).order_by("applied_at").first()
 
 
 def settle_verdict(proposal_id: int, verdict: Verdict) -> Proposal | None:
@@ -51,6 +51,8 @@ def settle_verdict(proposal_id: int, verdict: Verdict) -> Proposal | None:
     Both are in one transaction, so a worker that dies leaves neither.
     """
     with transaction.atomic():
+        # The job's rules first, as everybody does who proposes: the way back is proposed below.
+        ChangePolicy.objects.select_for_update(of=("self",)).filter(job__proposals=proposal_id).first()
         proposal = locked(proposal_id)
         if proposal.state != State.APPLIED:
             return None

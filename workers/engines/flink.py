@@ -60,8 +60,9 @@ class FlinkEngine:
         try:
             topology = self._topology(engine_job_id, kept.append)
         except EngineError:
-            for item in kept if self.note is not None else ():
-                self.note(item)
+            if self.note is not None:
+                for item in kept:
+                    self.note(item)
             raise
         return Observed(binding_of(topology), topology.state, _settled(topology))
 

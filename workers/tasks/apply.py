@@ -19,7 +19,7 @@ from django.utils import timezone
 from analytics.model.plain import from_plain, to_plain
 from analytics.model.reconfigurations import Binding, Observed, drift
 from webapp.reconfigurations import execution
-from webapp.reconfigurations.models import Attempt, ChangePolicy, Step
+from webapp.reconfigurations.models import Attempt, ChangePolicy, EngineKind, Step
 from webapp.reconfigurations.policies import rules_of
 from workers.engines.base import (
     Change,
@@ -102,7 +102,7 @@ def _advance(attempt: Attempt) -> None:
     change = Change(
         bound.engine_job_id, proposal.change.get("parallelism", {}), f"weir-proposal-{proposal.pk}", told
     )
-    engine = engine_of(rules, partial(_keep, attempt))
+    engine = engine_of(rules, partial(_keep, attempt), attempt.engine)
     work = _Work(attempt, rules, engine, change)
     seen = _look(work, engine.observe)
     if attempt.step == Step.STARTED:
@@ -190,8 +190,12 @@ def _wait(work: _Work) -> None:
 
 
 def _finish_applied(work: _Work, seen: Observed | None) -> None:
-    unseen = f"handed to: {work.rules.get_engine_display()}; Weir cannot see the job itself"
-    outcome = unseen if seen is None else execution.described(work.attempt.proposal)
+    if work.attempt.engine == EngineKind.DRY_RUN:
+        outcome = "it was a dry run: nothing was sent, and nothing has changed"
+    elif seen is None:
+        outcome = f"handed to: {work.attempt.get_engine_display()}; Weir cannot see the job itself"
+    else:
+        outcome = execution.described(work.attempt.proposal)
     execution.finish(work.attempt, True, outcome, after=_plain(seen), rescale=_record(work))
 
 

@@ -35,7 +35,7 @@ def verify(proposal: Proposal) -> None:
     rules, now = rules_of(proposal.job), timezone.now()
     assert proposal.applied_at is not None
     settled_at = proposal.applied_at + timedelta(seconds=rules.settle_s)
-    if rules.engine == EngineKind.DRY_RUN:
+    if proposal.attempt.engine == EngineKind.DRY_RUN:
         verdict = verification.inconclusive("it was a dry run: nothing has changed")
     elif (later := verification.changed_again(proposal)) is not None:
         verdict = verification.inconclusive(

@@ -32,7 +32,7 @@ def _event(event: AuditEvent, view: View) -> Any:
     did = (
         f"tried to {action.replace('_', ' ')} it and was refused"
         if refused
-        else told.ACTIONS.get(action, action.replace("_", " "))
+        else told.did(action, str(event.detail.get("engine") or ""))
     )
     sign = "✕" if refused else "⚠" if event.loud else "●"
     parts: list[Any] = [

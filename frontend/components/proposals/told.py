@@ -36,12 +36,25 @@ ACTIONS = {
     "verify": "held the prediction against what was measured", "revert": "began to take it back",
     "reverted": "took it back", "revert_failed": "could not take it back",
 }  # fmt: skip
+UNSEEN = {
+    EngineKind.DRY_RUN: "went through all the motions of it; nothing was sent",
+    EngineKind.WEBHOOK: "handed it over; what its receiver makes of it is not seen",
+}
+"""What ``applied`` means where the job itself cannot be looked at."""
+
 THROUGH = {
     EngineKind.DRY_RUN: "Nothing is sent: the job's rules say dry run.",
     EngineKind.FLINK: "Flink is asked for it and restarts the job's tasks, which takes seconds;"
     " what arrives meanwhile waits in the sources.",
     EngineKind.WEBHOOK: "A signed message is sent to the job's webhook; the rest is its receiver's affair.",
 }
+
+
+def did(action: str, engine: str = "") -> str:
+    """What somebody did with a proposal; ``engine`` is through what it was applied, if it was."""
+    if action == "applied" and engine in UNSEEN:
+        return UNSEEN[EngineKind(engine)]
+    return ACTIONS.get(action, action.replace("_", " "))
 
 
 def badge(row: Proposal, identity: str = "") -> Any:
