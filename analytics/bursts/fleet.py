@@ -50,7 +50,7 @@ class ClusterAnswer:
     ratio: float = 0.0
     joint: float = 0.0
     single: float = 0.0
-    least_after_loss: float = 0.0
+    least_after_loss: float | None = None
     limit_node: str = ""
     limit_resource: str = ""
 
@@ -83,9 +83,9 @@ def answer(stored: StoredCluster) -> ClusterAnswer:
     )
 
 
-def least_after_loss(found: Survey) -> float:
-    """By how much all inputs can grow after the loss of the worst node; as without a loss if none is known."""
-    return min((loss.proportional for loss in found.losses), default=found.headroom.proportional) - 1
+def least_after_loss(found: Survey) -> float | None:
+    """By how much all inputs can grow after the loss of the worst node; None if no loss was computed."""
+    return min((loss.proportional - 1 for loss in found.losses), default=None)
 
 
 def operating_point(

@@ -4,7 +4,8 @@ A fluid model of loss. In each step every component gets its share of what its s
 more of a resource than it has admits the same part of everything that comes, and what a stage drops never reaches
 the next. Since nodes are shared by early and late stages, the admitted parts are found as a damped fixed point.
 Time at a component is what a shared processor takes, service time / (1 − utilisation), up to a full buffer; a
-unit's time is taken as exponential when it is compared with its deadline.
+unit's time is taken as exponential when it is compared with its deadline. An application's deadline is the same
+whatever the strategy: slower routing has no more time.
 
 The ways: a plan with the least total work at the normal rates (burst-unaware); the same with a fifth of everything
 reserved; a new plan some steps after the rates changed (dynamic adaptation), with and without reservation; and
@@ -33,7 +34,7 @@ RESERVED_RATIO = 0.2
 BUFFER = 50
 """Times its service time that a unit waits at most; what would wait longer is dropped."""
 DEADLINE = 20
-"""Times what an application's units take with idle nodes."""
+"""Times what an application's units take with idle nodes and burst-unaware routing: the same for all strategies."""
 SETTLED = 1e-9
 _MOST_ROUNDS = 500
 _NOTHING_LEFT = 1e-12
@@ -89,12 +90,13 @@ def compare(
         raise ValueError("the rates do not fit even without bursts")
     flow = _Flow(model, solver.rows)
     plans = _Plans(solver, normal)
+    deadlines = DEADLINE * flow.idle_times(plans.shares(Strategy.UNAWARE, normal[None, :], 0))
     found = []
     for ratio in intensity_ratios:
         offered = burst_rates(normal, ratio, played)
         for strategy in Strategy:
             shares = plans.shares(strategy, offered, played.reaction_steps)
-            found.append(flow.outcome(strategy, ratio, offered, shares))
+            found.append(flow.outcome(strategy, ratio, offered, shares, deadlines))
     return tuple(found)
 
 
@@ -154,8 +156,14 @@ class _Flow:
         limits = np.maximum(rows.limits, rows.limit_unit * _NOTHING_LEFT)
         self._service: Floats = usage / limits[:, None]
 
-    def outcome(self, strategy: Strategy, ratio: float, offered: Floats, shares: Floats) -> SimulatedBursts:
-        """Play one series of rates with given shares."""
+    def idle_times(self, shares: Floats) -> Floats:
+        """(1, Q) What a unit of each application takes with idle nodes, for (1, n) shares."""
+        return self._delays(shares, np.zeros((1, len(self._rows.limits))))
+
+    def outcome(
+        self, strategy: Strategy, ratio: float, offered: Floats, shares: Floats, deadlines: Floats
+    ) -> SimulatedBursts:
+        """Play one series of rates with given shares, against a (1, Q) deadline of each application."""
         admitted = np.ones((len(offered), shares.shape[1]))
         for _ in range(_MOST_ROUNDS):
             arriving, delivered = self._pass(offered, shares, admitted)
@@ -166,8 +174,8 @@ class _Flow:
             if change < SETTLED:
                 break
         through = offered * delivered
-        delay, idle = self._delays(shares, load), self._delays(shares, np.zeros((1, len(self._rows.limits))))
-        late = np.exp(-DEADLINE * idle / np.maximum(delay, 1e-300)) * (delay > 0)
+        delay = self._delays(shares, load)
+        late = np.exp(-deadlines / np.maximum(delay, 1e-300)) * (delay > 0)
         total, came = float(offered.sum()), float(through.sum())
         return SimulatedBursts(
             strategy=strategy,

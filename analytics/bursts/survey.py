@@ -18,7 +18,7 @@ MOST_MAPPED = 8
 """Applications of which all pairs are mapped, those with most load: 28 maps still fit a screen."""
 
 MOST_LOST = 200
-"""Nodes whose loss is computed; of a larger cluster the first ones."""
+"""Nodes up to which the loss of each is computed; of a larger cluster none is."""
 
 
 def survey(model: BurstModel, rates: tuple[float, ...]) -> Survey:

@@ -9,7 +9,7 @@ from frontend.figures import base
 from frontend.figures.base import Figure
 from frontend.palette import Palette
 from frontend.state import View
-from webapp.bursts.models import HeadroomPoint
+from webapp.bursts.past import Point
 
 HEIGHT_PX = 240
 CEILING = 10.0
@@ -17,7 +17,7 @@ CEILING = 10.0
 
 
 def figure(
-    points: Sequence[HeadroomPoint], span: tuple[int, int], thresholds: tuple[float, float], view: View,
+    points: Sequence[Point], span: tuple[int, int], thresholds: tuple[float, float], view: View,
     colours: Palette,
 ) -> Figure:  # fmt: skip
     """Headroom of all together, and after the loss of the worst node; ``thresholds``: burst to take, alert."""

@@ -89,6 +89,13 @@ def test_somebody_uploads_a_model_and_rates_and_reads_the_three_answers(alice: V
     expect(row).to_contain_text("prod")
     expect(row).to_contain_text("+220 %")
     assert accessibility_faults(page) == []
+    row.locator("a").click()
+    expect(page.locator("#burst-sentence")).to_contain_text("can grow by 220 %")
+    document = worked_example()
+    document["applications"]["renamed"] = document["applications"].pop("app1")
+    services.upload_model(boss(), Cluster.objects.get(), document)
+    expect(page.locator("#burst-message")).to_contain_text("The model has other applications now")
+    expect(page.locator("#burst-sentence")).to_have_text("Nothing is known yet about prod as it is now.")
 
 
 def test_a_slider_moves_the_map_and_the_number_and_the_address_keeps_it(alice: Visitor) -> None:

@@ -72,6 +72,22 @@ def test_time_is_that_of_a_shared_processor() -> None:
     assert found.on_time_ratio == pytest.approx(1 - np.exp(-20 * 3 / (1 / 0.75 + 4)))
 
 
+def test_slower_routing_gets_no_later_deadline() -> None:
+    # Idle, the cheap node takes 1 and the other 2: with thirds of 1.2 BARRE's routing takes 4/3.
+    components = [{"name": f"c{cost}", "node": f"n{cost}", "cost": {"cpu": cost}} for cost in (1.0, 2.0)]
+    nodes = {"n1.0": {"cpu": 1.0}, "n2.0": {"cpu": 1.0}}
+    model = read(
+        {"nodes": nodes, "applications": {"a": {"stages": [{"name": "s", "components": components}]}}}
+    )
+    found = compare(model, (0.3,), (0.0,), SHORT)
+    unaware, ready = (of(found, one) for one in (Strategy.UNAWARE, Strategy.BARRE))
+    assert unaware.delay == pytest.approx(1 / 0.7)
+    assert ready.delay > unaware.delay
+    for one in (unaware, ready):
+        assert one.missed == pytest.approx(0.0, abs=1e-9)
+        assert one.on_time_ratio == pytest.approx(1 - np.exp(-20 * 1.0 / one.delay)), "idle, unaware takes 1"
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_barre_drops_nothing_up_to_its_headroom_and_a_reservation_only_up_to_its_own(seed: int) -> None:
     model, rates = loaded(seed)

@@ -111,7 +111,8 @@ class HeadroomPoint(models.Model):
     """Headroom of a cluster at one time. ``ratio`` is by how much all inputs can grow (−0.1: 10 % must be shed).
 
     Infinite if nothing limits it. ``joint`` and ``single`` are in the model's unit of rates, ``least_after_loss``
-    is ``ratio`` after the loss of the node that costs most. ``rates`` are in the order of the applications.
+    is ``ratio`` after the loss of the node that costs most, null if no loss was computed. ``rates`` are in the
+    order of the applications.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="history")

@@ -20,7 +20,6 @@ from webapp.bursts.policies import visible_clusters
 from webapp.jobs.policies import Actor
 
 MOST_LISTED = 500
-MOST_POINTS = 2_000
 FORECAST_NS = 7 * 86_400_000_000_000
 """How much of the past a trend rests on."""
 
@@ -64,7 +63,7 @@ def cluster(actor: Actor, cluster_id: int) -> Cluster | None:
 
 
 def standings(actor: Actor) -> list[Standing]:
-    """All clusters of this person: those with an alert first, then by name."""
+    """All clusters of this person: those with an alert first, then by name; at most `MOST_LISTED`."""
     alerts = HeadroomAlert.objects.filter(cluster=OuterRef("pk"), closed_ns=None)
     rows = list(
         visible_clusters(actor).annotate(alerted=Exists(alerts)).order_by("-alerted", "name")[:MOST_LISTED]
@@ -79,6 +78,11 @@ def standings(actor: Actor) -> list[Standing]:
     surveys = {row.cluster_id: row for row in _with_applications(Survey.objects.filter(cluster_id__in=ids))}
     open_ = {row.cluster_id: row for row in HeadroomAlert.objects.filter(cluster_id__in=ids, closed_ns=None)}
     return [Standing(row, models.get(row.pk), surveys.get(row.pk), open_.get(row.pk)) for row in rows]
+
+
+def how_many(actor: Actor) -> int:
+    """How many clusters this person may see."""
+    return visible_clusters(actor).count()
 
 
 def standing(cluster: Cluster) -> Standing:
@@ -128,16 +132,6 @@ def model_of(version: ModelVersion) -> BurstModel:
 @lru_cache(maxsize=64)
 def _read(payload: bytes) -> BurstModel:
     return burst_model(packed.unpack(payload))[0]
-
-
-def history(cluster: Cluster, from_ns: int, to_ns: int) -> list[HeadroomPoint]:
-    """Headroom from one time to another, in order; of very many points every n-th, the last among them."""
-    rows: QuerySet[HeadroomPoint] = HeadroomPoint.objects.filter(
-        cluster=cluster, at_ns__gte=from_ns, at_ns__lte=to_ns
-    )
-    found = list(rows.order_by("at_ns"))
-    step = -(-len(found) // MOST_POINTS) or 1
-    return found[::-1][::step][::-1]
 
 
 def alerts(cluster: Cluster, limit: int = 20) -> Sequence[HeadroomAlert]:

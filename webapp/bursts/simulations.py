@@ -25,6 +25,9 @@ LENGTH = 200
 LOST = timedelta(minutes=3)
 """A simulation that waits for so long has been lost on its way, and is asked for again."""
 
+MEANING = 2
+"""Changed whenever the simulator's numbers mean something else: those kept from before are played anew."""
+
 KEPT = 20
 """Simulations of a model; older ones are forgotten when another is asked for."""
 
@@ -40,7 +43,7 @@ def too_large(version: ModelVersion) -> str:
 def ask(version: ModelVersion, rates: Sequence[float]) -> Simulation:
     """The simulation of a model from these normal rates, asked for now if there is none."""
     rounded = [float(f"{rate:.2g}") for rate in rates]  # or every new rate would ask for another one
-    key = ",".join(f"{rate:g}" for rate in rounded)[:200]
+    key = f"{MEANING};{','.join(f'{rate:g}' for rate in rounded)}"[:200]
     params = {"rates": rounded, "intensity_ratios": list(INTENSITY_RATIOS), "seed": SEED, "length": LENGTH}
     now = timezone.now()
     row, made = Simulation.objects.get_or_create(

@@ -135,8 +135,10 @@ def judge_again(cluster: Cluster) -> None:
     The caller holds the cluster's row locked. An answer of another model says nothing: a worker's is on its way.
     """
     survey = Survey.objects.filter(cluster=cluster, model__superseded_at=None).defer("payload").first()
-    point = None if survey is None else cluster.history.filter(at_ns=survey.at_ns).first()
-    if survey is None or point is None:
+    if survey is None or survey.at_ns is None:
+        return
+    point = cluster.history.filter(at_ns=survey.at_ns).first()
+    if point is None:
         return
     answer = ClusterAnswer(
         cluster.pk, survey.seen_model, point.at_ns, ratio=point.ratio, limit_node=point.limit_node,

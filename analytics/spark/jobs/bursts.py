@@ -23,7 +23,13 @@ CLUSTERS_A_PARTITION = 25
 CLUSTERS_A_BATCH = 25
 """Rows held in a worker's memory at a time."""
 
-_TYPES = {"int": pa.int64(), "str": pa.string(), "bytes": pa.binary(), "float": pa.float64()}
+_TYPES = {
+    "int": pa.int64(),
+    "str": pa.string(),
+    "bytes": pa.binary(),
+    "float": pa.float64(),
+    "float | None": pa.float64(),
+}
 _SCHEMA = pa.schema([(item.name, _TYPES[str(item.type)]) for item in fields(ClusterAnswer)])
 
 

@@ -17,12 +17,14 @@ from frontend.pages.bursts import said, tables, trying
 from frontend.pages.bursts.wish import Wish
 from frontend.request import actor
 from frontend.state import View
-from webapp.bursts import live, selectors
+from webapp.bursts import live, past, selectors
 from webapp.bursts.live import Live
-from webapp.bursts.models import Cluster, HeadroomPoint
+from webapp.bursts.models import Cluster
+from webapp.bursts.past import Point, Rates
 from webapp.bursts.policies import may_change
 from webapp.bursts.selectors import Standing
 
+SPAN_STEP_NS = 15_000_000_000
 MAP = "What can two applications take together?"
 _TOP = (
     ("burst-sentence", "children"), ("burst-basis", "children"), ("burst-message", "children"),
@@ -93,7 +95,6 @@ class Seen:
     model: BurstModel
     answers: Answers
     rates: tuple[float, ...]
-    points: list[HeadroomPoint]
     view: View
     wish: Wish
 
@@ -105,17 +106,12 @@ def look(path: str, query: str) -> Seen | Standing | None:
         return None
     standing = selectors.standing(found)
     answers = standing.answers
-    if standing.model is None or answers is None:
+    if standing.model is None or answers is None or not standing.comparable:
         return standing
     model = selectors.model_of(standing.model)
     names = [one.name for one in model.applications]
-    if len(answers.headroom.rates) != len(names):
-        return standing
-    view = View.parse(query or "")
-    points = selectors.history(found, *view.span(freshness.now_ns()))
-    points = [point for point in points if len(point.rates) == len(names)]
     wish = Wish.parse(query or "").known(names, [node.name for node in model.nodes])
-    return Seen(standing, model, answers, answers.headroom.rates, points, view, wish)
+    return Seen(standing, model, answers, answers.headroom.rates, View.parse(query or ""), wish)
 
 
 def _cluster(path: str) -> Cluster | None:
@@ -139,10 +135,10 @@ def refresh_top(query: str, _tick: int, screen: str, path: str, drawn: str | Non
     if isinstance(seen, Standing):
         return [*_not_yet(seen), True, *[no_update] * (len(_TOP) - 4)]
     pair = _pair(seen)
-    peak = _peak(seen)
-    beside = tuple(said.PEAK_FACTOR * rate for rate in peak)
+    earlier = past.rates(seen.standing, _steady_span(seen.view), pair)
+    beside = tuple(said.PEAK_FACTOR * rate for rate in _peak(seen, earlier))
     found = live.solve(seen.model, seen.rates, seen.wish.change, pair, beside if any(beside) else None)
-    figure, spoken = _map(seen, found, pair, screen == "narrow")
+    figure, spoken = _map(seen, found, pair, earlier, screen == "narrow")
     key, controls = trying.controls(seen.model, seen.wish, drawn)
     return [
         said.sentence(seen.standing.cluster.name, found, seen.wish.change, seen.view.span_words),
@@ -164,13 +160,22 @@ def _pair(seen: Seen) -> tuple[int, int] | None:
     return (names.index(seen.wish.pair[0]), names.index(seen.wish.pair[1])) if seen.wish.pair[1] else None
 
 
-def _peak(seen: Seen) -> tuple[float, ...]:
+def _steady_span(view: View) -> tuple[int, int]:
+    """The range in whole steps of time, so that moving a slider does not read the past anew."""
+    first, last = view.span(freshness.now_ns())
+    if view.is_absolute:
+        return first, last
+    return first // SPAN_STEP_NS * SPAN_STEP_NS, -(-last // SPAN_STEP_NS) * SPAN_STEP_NS
+
+
+def _peak(seen: Seen, earlier: Rates) -> tuple[float, ...]:
     """The highest rate of each application in the page's range, or as it is now."""
-    every = [seen.rates, *(tuple(point.rates) for point in seen.points)]
-    return tuple(max(values) for values in zip(*every, strict=True))
+    return tuple(map(max, zip(seen.rates, earlier.peak or seen.rates, strict=True)))
 
 
-def _map(seen: Seen, found: Live, pair: tuple[int, int] | None, narrow: bool) -> tuple[Any, str]:
+def _map(
+    seen: Seen, found: Live, pair: tuple[int, int] | None, earlier: Rates, narrow: bool
+) -> tuple[Any, str]:
     colours = palette.of(seen.view.theme)
     if pair is None:
         most = seen.answers.headroom.max_rate[0]
@@ -182,8 +187,7 @@ def _map(seen: Seen, found: Live, pair: tuple[int, int] | None, narrow: bool) ->
     if found.region is None or not found.region.vertices:
         return panel.BLANK, "No map: nothing limits one of the two, or the others alone do not fit."
     now, target = ((values[pair[0]], values[pair[1]]) for values in (found.rates, found.target))
-    trail = [(point.rates[pair[0]], point.rates[pair[1]]) for point in seen.points]
-    figure = region.figure(found.region, now, target, trail, colours, narrow)
+    figure = region.figure(found.region, now, target, earlier.trail, colours, narrow)
     return figure, tables.spoken(found.region, now, target)
 
 
@@ -237,6 +241,12 @@ def _not_yet(standing: Standing) -> list[Any]:
             " their rates below, or by the API.",
         )
         return [["Nothing can be told about ", name, " yet."], "", told]
+    if standing.answers is not None:
+        told = states.empty(
+            "The model has other applications now",
+            "What was computed is of the applications before. A worker looks at every cluster four times a minute.",
+        )
+        return [["Nothing is known yet about ", name, " as it is now."], "", told]
     waits = states.empty(
         "Waiting for the first answer", "A worker looks at every cluster four times a minute."
     )
@@ -259,16 +269,17 @@ def refresh_rest(query: str, _tick: int, path: str, drawn: str | None) -> list[A
     trend = selectors.forecast(cluster, freshness.now_ns())
     told = said.foretold(trend, view, cluster.alert_ratio)
     span = view.span(freshness.now_ns())
+    points = past.history(cluster.pk, *span)
     return [
         *tables.small_maps(seen.model, seen.answers, seen.wish.pair, colours), *tables.losses(seen.answers),
-        headroom.figure(seen.points, span, bounds, view, colours), _history_spoken(seen.points, told), True,
-        f"{words.count(len(seen.points), 'point')} {view.span_words} · {told}",
+        headroom.figure(points, span, bounds, view, colours), _history_spoken(points, told), True,
+        f"{words.count(len(points), 'point')} {view.span_words} · {told}",
         *tables.plan(seen.model, seen.rates, cluster),
         *tables.model(seen.standing, seen.model), key,
     ]  # fmt: skip
 
 
-def _history_spoken(points: Sequence[HeadroomPoint], told: str) -> str:
+def _history_spoken(points: Sequence[Point], told: str) -> str:
     if not points:
         return f"No headroom is known in this range. {told}"
     first, last = points[0].ratio, points[-1].ratio

@@ -82,22 +82,41 @@ def refresh(query: str, _tick: int, drawn: str | None) -> list[Any]:
     """The list, and the words about it."""
     view = View.parse(query or "")
     found = selectors.standings(actor())
+    total = selectors.how_many(actor()) if len(found) == selectors.MOST_LISTED else len(found)
     freshness.stamp()
-    return [sentence(found), *parts.changed("clusters", drawn, _listed(found, view))]
+    return [
+        sentence(found, freshness.now_ns(), total),
+        *parts.changed("clusters", drawn, _listed(found, view)),
+    ]
 
 
-def sentence(found: Sequence[Standing]) -> str:
-    """How all of them stand, in one line."""
+def sentence(found: Sequence[Standing], now_ns: int, total: int) -> str:
+    """How all of them stand, in one line; ``total``: with those that are not listed.
+
+    Only those with a current answer count as having the headroom they need.
+    """
     if not found:
         return "No cluster is known yet: Weir needs to know which applications share which nodes."
     low = [item for item in found if item.alert is not None]
     if low:
         names = words.series([item.cluster.name for item in low[:3]])
         more = f" and {len(low) - 3} more" if len(low) > 3 else ""
-        return f"Too little headroom in {names}{more}: {len(low)} of {words.count(len(found), 'cluster')}."
-    unknown = sum(item.answers is None for item in found)
-    rest = f"; nothing is known yet of {unknown}" if unknown else ""
-    return f"All of {words.count(len(found), 'cluster')} have the headroom they need{rest}."
+        head = f"Too little headroom in {names}{more}: {len(low)} of {words.count(len(found), 'cluster')}"
+    others = [item for item in found if item.alert is None]
+    current = [item for item in others if said.state(item, now_ns) == said.CURRENT]
+    short = sum(
+        item.answers is not None and item.answers.ratio < item.cluster.burst_ratio for item in current
+    )
+    if not low:
+        good = len(current) - short
+        many = "All" if good == len(found) else f"{good}"
+        head = f"{many} of {words.count(len(found), 'cluster')} have the headroom they need"
+    if short:
+        head += f"; {short} could not take the configured burst"
+    if unknown := len(others) - len(current):
+        head += f"; nothing current is known of {unknown}"
+    cut = f" Listed are {len(found):,} of {total:,}, those with an alert first." if total > len(found) else ""
+    return f"{head}.{cut}"
 
 
 def _listed(found: Sequence[Standing], view: View) -> Any:
@@ -114,7 +133,7 @@ def _listed(found: Sequence[Standing], view: View) -> Any:
 
 def _row(item: Standing, view: View) -> list[Cell]:
     answers, survey = item.answers, item.survey
-    kind, word = said.state(item)
+    kind, word = said.state(item, freshness.now_ns())
     link = html.A(item.cluster.name, href=f"/bursts/{item.cluster.pk}")
     least = min((loss.proportional for loss in answers.losses), default=None) if answers else None
     as_of = view.time(survey.at_ns) if survey and survey.at_ns else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from dash import html
@@ -15,8 +16,10 @@ from frontend.figures.region import limit_words
 from frontend.state import View
 from webapp.bursts.live import Change, Live
 from webapp.bursts.selectors import Standing
+from webapp.bursts.surveys import FRESH_NS
 
 PEAK_FACTOR = 1.5
+CURRENT = ("live", "● current")
 FLAGS = {
     "rate_dependent_selectivity": "Output per input depends on the rate; the worst seen is used",
     "little_rate_variation": "Rates hardly varied, so it cannot be told what depends on them",
@@ -117,7 +120,7 @@ def foretold(found: Forecast, view: View, alert_ratio: float) -> str:
             return "The history is too short for a trend: it needs an hour and a dozen points."
 
 
-def state(standing: Standing) -> tuple[str, str]:
+def state(standing: Standing, now_ns: int) -> tuple[str, str]:
     """``(class, words)`` of how a cluster stands."""
     if standing.model is None:
         return "error", "✕ no model"
@@ -127,4 +130,9 @@ def state(standing: Standing) -> tuple[str, str]:
         return "error", "▼ too little"
     if standing.survey.error:
         return "quiet", "▲ old answer"
-    return ("quiet", "▲ of an older model") if standing.stale else ("live", "● current")
+    if standing.stale:
+        return "quiet", "▲ of an older model"
+    if now_ns - standing.survey.at_ns > FRESH_NS:
+        at, now = (datetime.fromtimestamp(ns / 1e9, UTC) for ns in (standing.survey.at_ns, now_ns))
+        return "quiet", f"▲ rates of {words.age(at, now)} ago"
+    return CURRENT

@@ -25,6 +25,7 @@ ASSUMED = (
     "Bursts begin at random times, the same for every strategy. A node that is asked for too much admits the same"
     " part of everything, and what one stage drops never reaches the next. BARRE's routing is taken at the largest"
     " burst and never changed; dynamic adaptation routes anew three steps after rates changed."
+    " On time is what comes within 20 times the time that idle nodes take under the burst-unaware plan."
 )
 _PARTS = (
     ("bursts-said", "children"), ("bursts-message", "children"), ("bursts-body", "hidden"),
