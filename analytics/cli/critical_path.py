@@ -20,7 +20,9 @@ HELP = "Share of each activity type, worker, operator and channel in the critica
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_file_arguments(parser)
-    parser.add_argument("--edges", action="store_true", help="every edge of every window's graph (JSON only)")
+    parser.add_argument(
+        "--edges", action="store_true", help="every edge of every window's graph (needs --json)"
+    )
     parser.add_argument(
         "--chrome-out",
         type=Path,
@@ -35,8 +37,10 @@ def run(options: Namespace) -> str:
     Raises
     ------
     UsageError
-        If a file cannot be read or written, or there would be too many windows.
+        If a file cannot be read or written, there would be too many windows, or options do not go together.
     """
+    if options.edges and not options.json:
+        raise UsageError("--edges needs --json: a table has no room for every edge")
     trace = read_input(options)
     records, names = trace.batch.records, trace.names
     summaries, odd = analyse(records, *trace.lives, trace.windows)

@@ -49,10 +49,12 @@ def read_files(paths: Sequence[Path], format_name: str, limits: Limits | None = 
     ------
     UnreadableFileError
         If a file cannot be used, ``TooLargeError`` if that is because of the limits. What is wrong *within* a
-        usable file is in the diagnostics.
+        usable file is in the diagnostics. An empty file is a log without a line, where a format has no other mark
+        of its own.
     """
     chosen = UPLOADED[format_name]
-    return chosen.read(paths, Budget(limits or chosen.limits))
+    batch = chosen.read(paths, Budget(limits or chosen.limits))
+    return _told_something(", ".join(map(str, paths)), batch)
 
 
 def read_file(path: Path, format_name: str, limits: Limits | None = None) -> TraceBatch:
@@ -64,8 +66,18 @@ def _read_activities(paths: Sequence[Path], budget: Budget) -> TraceBatch:
     batches = []
     for path in paths:
         with opened(path, budget) as file:
-            batches.append(decode_activities(file.lines(), str(path) if len(paths) > 1 else ""))
+            batch = decode_activities(file.lines(), str(path) if len(paths) > 1 else "")
+        batches.append(_told_something(str(path), batch))
     return merge_batches(batches)
+
+
+def _told_something(name: str, batch: TraceBatch) -> TraceBatch:
+    """The batch, unless there are nothing but complaints in it."""
+    told = (batch.records, batch.halves, batch.workers, batch.metrics, batch.annotations, batch.rates)
+    if batch.diagnostics and not any(map(len, told)):
+        why = "; ".join(f"{item.code} ({item.count:,}): {item.example}" for item in batch.diagnostics)
+        raise UnreadableFileError(f"{name}: nothing can be used: {' '.join(why.split())[:1500]}")
+    return batch
 
 
 def _read_spark_event_log(paths: Sequence[Path], budget: Budget) -> TraceBatch:

@@ -78,6 +78,13 @@ def test_a_request_with_a_key_that_is_sent_again_gets_the_first_answer(job: Job,
     assert not AuditEvent.objects.filter(object_id=row.pk, outcome="refused").exists()
 
 
+def test_a_refusal_is_in_the_audit_record_also_if_the_request_has_a_key(job: Job, bob: User) -> None:
+    row, program = propose(None, job, draft()), caller(bob)
+    late = program.post(f"{PROPOSALS}/{row.pk}/reject", {"reason": "no"}, If_Match='"7"', Idempotency_Key="k")
+    assert problem_of(late, 412)
+    assert AuditEvent.objects.filter(object_id=row.pk, outcome="refused").count() == 1
+
+
 def test_a_rejection_needs_a_reason(job: Job, bob: User) -> None:
     row, program = propose(None, job, draft()), caller(bob)
     address = f"{PROPOSALS}/{row.pk}/reject"
@@ -138,6 +145,7 @@ def test_a_person_proposes_by_hand_and_somebody_else_must_approve() -> None:
     assert "yourself" in made.json()["why_not"]["approve"]
     again = program.post(PROPOSALS, wanted, Idempotency_Key="a")
     assert again.json()["id"] == made.json()["id"]
+    assert (again["Location"], again["ETag"]) == (made["Location"], made["ETag"])
     own = program.post(f"{made['Location']}/approve", {"reason": "so"}, If_Match=made["ETag"])
     assert problem_of(own, 403) == "permission_denied"
     for body, code in (

@@ -64,16 +64,27 @@ def test_one_idempotency_key_is_one_delivery(sender: Caller) -> None:
     assert Segment.objects.count() == 1
 
 
+def test_what_is_refused_with_an_idempotency_key_is_kept_and_the_key_may_be_used_again(
+    sender: Caller,
+) -> None:
+    address = "/api/v1/activities?job=a"
+    assert problem_of(sender.post(address, b"junk", Idempotency_Key="k", **NDJSON), 400) == "unreadable"
+    (kept,) = sender.get("/api/v1/refused").json()["items"]
+    assert (kept["code"], kept["job_name"]) == ("unreadable", "a")
+    assert not Job.objects.exists()
+    again = sender.post(address, LINE, Idempotency_Key="k", **NDJSON)
+    assert (again.status_code, again.json()["record_count"]) == (200, 1)
+
+
 def test_bad_lines_are_told_and_good_ones_stored_but_nothing_good_is_an_error(sender: Caller) -> None:
     mixed = sender.post("/api/v1/activities?job=a", LINE + b"{}\n", **NDJSON).json()
     assert (mixed["record_count"], [item["code"] for item in mixed["diagnostics"]]) == (1, ["missing_field"])
     for body, kind in ((b"{}\n", NDJSON), (b"junk", NDJSON), (b"junk", ARROW), (arrow([])[:40], ARROW)):
-        assert problem_of(sender.post("/api/v1/activities?job=b", body, **kind), 400) in (
-            "nothing_usable",
-            "unreadable",
-        )
+        assert problem_of(sender.post("/api/v1/activities?job=b", body, **kind), 400) == "unreadable"
     assert not Job.objects.filter(name="b").exists()
-    assert bytes(Refused.objects.order_by("id")[0].first_bytes) == b"{}\n"
+    kept = Refused.objects.order_by("id")[0]
+    assert (bytes(kept.first_bytes), kept.job_name) == (b"{}\n", "b")
+    assert kept.reason.startswith("nothing can be used: missing_field (1): line 1: ")
     assert problem_of(sender.post("/api/v1/activities", LINE, **NDJSON), 400) == "invalid"
     assert problem_of(sender.post("/api/v1/activities?job=a", LINE, Content_Type="text/csv"), 415)
 

@@ -188,3 +188,41 @@ def test_a_file_of_something_else_is_no_spark_event_log(
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
     assert "not a Spark event log" in said.err
+
+
+@pytest.mark.parametrize("format_name", sorted(FORMATS))
+def test_a_file_of_which_nothing_can_be_used_ends_the_command_with_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, format_name: str
+) -> None:
+    (tmp_path / "a").write_bytes(b"hello\nworld\n")
+    assert main(["critical-path", str(tmp_path / "a"), "--format", format_name, "--window", "1s"]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n"), str(tmp_path / "a") in told.err) == ("", 1, True)
+
+
+def test_a_file_without_a_usable_line_ends_the_command_also_among_good_ones(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    good = written(tmp_path, "activities")
+    (tmp_path / "bad").write_text('{}\n{"type":"dreaming"}\n')
+    command = ["critical-path", str(good), str(tmp_path / "bad"), "--format", "activities", "--window", "1s"]
+    assert main(command) == 2
+    assert "bad, line 1: " in capsys.readouterr().err
+    (tmp_path / "bad").write_bytes(b"{}\n" + as_activities())
+    assert main(command) == 0
+
+
+@pytest.mark.parametrize("format_name", sorted(FORMATS))
+def test_an_empty_file_is_a_log_without_entries_unless_its_format_begins_with_a_mark(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, format_name: str
+) -> None:
+    (tmp_path / "empty").touch()
+    status = main(["critical-path", str(tmp_path / "empty"), "--format", format_name, "--window", "1s"])
+    assert status == (2 if format_name in ("arrow", "parquet", "chrome") else 0)
+    assert capsys.readouterr().err.count("\n") == status // 2
+
+
+def test_edges_are_for_json_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = written(tmp_path, "activities")
+    assert main(["critical-path", str(path), "--format", "activities", "--window", "1s", "--edges"]) == 2
+    assert "--json" in capsys.readouterr().err

@@ -16,6 +16,7 @@ class IdempotentAnswer(models.Model):
     request = models.BinaryField(max_length=32)
     status = models.SmallIntegerField(default=0)
     body = models.JSONField(null=True)
+    headers = models.JSONField(default=dict)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -66,13 +66,14 @@ def problem(
 
 def from_exception(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
     """REST framework's exception handler. None: a bug of ours, which Django logs and answers by handler500."""
-    answer = _answer_to(error)
+    answer = answer_to(error)
     if answer is not None:
         set_rollback()
     return answer
 
 
-def _answer_to(error: Exception) -> HttpResponse | None:
+def answer_to(error: Exception) -> HttpResponse | None:
+    """What an error is answered with; None if it is a bug of ours."""
     match error:
         case ProblemError():
             return _answer_to_problem(error)

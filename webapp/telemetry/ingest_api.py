@@ -23,6 +23,7 @@ from analytics.decode.limits import Limits, TooLargeError, UnreadableFileError
 from analytics.decode.otlp_files import request_from_json, request_from_protobuf
 from analytics.decode.otlp_metrics import metrics_request
 from analytics.decode.remote_write import write_version
+from analytics.model.trace import TraceBatch
 from webapp.accounts.models import Scope
 from webapp.api.idempotency import once
 from webapp.api.problems import ProblemError
@@ -71,7 +72,7 @@ def media_type(request: Request, *known: str) -> str:
     return media
 
 
-def readable(delivery: Delivery, read: Callable[[], Any]) -> Any:
+def readable(delivery: Delivery, read: Callable[[], Any], job_name: str = "") -> Any:
     """What ``read`` makes of the delivery.
 
     Raises
@@ -82,10 +83,10 @@ def readable(delivery: Delivery, read: Callable[[], Any]) -> Any:
     try:
         return read()
     except TooLargeError as error:
-        delivery.refused("too_large", str(error))
+        delivery.refused("too_large", str(error), job_name)
         raise ProblemError(413, "too_large", str(error), retry_after_s=3600) from error
     except UnreadableFileError as error:
-        delivery.refused("unreadable", str(error))
+        delivery.refused("unreadable", str(error), job_name)
         raise ProblemError(400, "unreadable", str(error)) from error
 
 
@@ -203,19 +204,7 @@ class Activities(IngestView):
 
 
 def _store_activities(delivery: Delivery, name: str) -> dict[str, Any]:
-    limits = Limits(settings.WEIR_MAX_UNPACKED_BYTES * 4, MAX_RECORDS)
-    with tempfile.NamedTemporaryFile(prefix="weir-activities-") as file:
-        file.write(delivery.body)
-        file.flush()
-        try:
-            batch = readable(delivery, lambda: read_file(Path(file.name), delivery.kind, limits))
-        except ProblemError as error:
-            error.detail = error.detail.removeprefix(f"{file.name}: ")
-            raise
-    if not (len(batch.records) or batch.halves) and batch.diagnostics:
-        told = "; ".join(f"{item.code} ({item.count:,}): {item.example}" for item in batch.diagnostics)
-        delivery.refused("nothing_usable", told, name)
-        raise ProblemError(400, "nothing_usable", told[:2000])
+    batch: TraceBatch = readable(delivery, lambda: _read_activities(delivery), name)
     outcome = take_traces(delivery, {name: Part(len(batch.records) + len(batch.halves), 0, batch)})
     stored = outcome.stored[name]
     return {
@@ -224,3 +213,15 @@ def _store_activities(delivery: Delivery, name: str) -> dict[str, Any]:
         "duplicate": stored.duplicate,
         "diagnostics": [DiagnosticShape(item).data for item in stored.diagnostics],
     }
+
+
+def _read_activities(delivery: Delivery) -> TraceBatch:
+    """What the body says. Errors name no file, for its sender sent none."""
+    limits = Limits(settings.WEIR_MAX_UNPACKED_BYTES * 4, MAX_RECORDS)
+    with tempfile.NamedTemporaryFile(prefix="weir-activities-") as file:
+        file.write(delivery.body)
+        file.flush()
+        try:
+            return read_file(Path(file.name), delivery.kind, limits)
+        except UnreadableFileError as error:
+            raise type(error)(str(error).removeprefix(f"{file.name}: ")) from error
