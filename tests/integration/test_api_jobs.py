@@ -30,7 +30,7 @@ def everything(caller: Caller, path: str, limit: int) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     after = ""
     while True:
-        answer = caller.get(f"{path}?limit={limit}{after}").json()
+        answer = caller.get(f"{path}{'&' if '?' in path else '?'}limit={limit}{after}").json()
         assert len(answer["items"]) <= limit
         items += answer["items"]
         if answer["next"] is None:
@@ -143,4 +143,6 @@ def test_a_program_reads_back_what_was_stored_page_by_page_and_by_time(caller: C
     second = caller.get(f"{address}?from_ns={1_001 * S}&to_ns={1_002 * S}&limit=10000").json()["items"]
     assert second == [item for item in items if item["end_ns"] >= 1_001 * S and item["start_ns"] <= 1_002 * S]
     assert 0 < len(second) < len(items)
+    span = f"from_ns={1_001 * S}&to_ns={1_002 * S}"
+    assert everything(caller, f"{address}?{span}", 3) == second, "pages end within a segment"
     assert Caller(secret(Scope.INGEST)).get(address).status_code == 403

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.model import segments
 from analytics.model.activity import ActivityType
-from analytics.model.trace import NONE
+from analytics.model.trace import NONE, Records
 from webapp.jobs.models import Job, Operator, Worker
+from webapp.telemetry import segment_store
 from webapp.telemetry.models import Segment
 
 ROW_BITS = 32
@@ -37,7 +37,8 @@ def activities(
 ) -> tuple[list[StoredActivity], int | None]:
     """At most ``limit`` activities that overlap ``[from_ns, to_ns]`` behind key ``after``; and where to go on.
 
-    The second value is the key to go on after, None if there is nothing more.
+    Each page unpacks the segments it reads, up to a whole one for a single activity: ask for large pages. The
+    second value is the key to go on after, None if there is nothing more.
     """
     first = after >> ROW_BITS
     rows = Segment.objects.filter(job=job, pk__gte=first, min_ns__lte=to_ns, max_ns__gte=from_ns)
@@ -45,11 +46,11 @@ def activities(
     found: list[StoredActivity] = []
     names = _Names(job)
     for pk in ids[:MOST_SEGMENTS]:
-        payload = Segment.objects.filter(pk=pk).values_list("payload", flat=True).first()
-        if payload is None:
-            continue  # forgotten meanwhile: retention
-        behind = after & (1 << ROW_BITS) - 1 if pk == first else -1
-        for item in _of_segment(pk, payload, from_ns, to_ns, behind, names):
+        records = segment_store.records_of(pk)
+        if records is None:
+            continue  # forgotten meanwhile
+        begin = (after & (1 << ROW_BITS) - 1) + 1 if pk == first else 0
+        for item in _of_segment(pk, records, from_ns, to_ns, begin, names):
             if len(found) == limit:
                 return found, found[-1].key
             found.append(item)
@@ -66,14 +67,11 @@ class _Names:
 
 
 def _of_segment(
-    pk: int, payload: bytes | memoryview, from_ns: int, to_ns: int, behind: int, names: _Names
+    pk: int, records: Records, from_ns: int, to_ns: int, begin: int, names: _Names
 ) -> Iterator[StoredActivity]:
-    records = segments.decode(payload)
-    earliest = np.minimum(records.start_ns, records.end_ns)
-    latest = np.maximum(records.start_ns, records.end_ns)
-    for row in np.flatnonzero((earliest <= to_ns) & (latest >= from_ns)).tolist():
-        if row <= behind:
-            continue
+    start_ns, end_ns = records.start_ns[begin:], records.end_ns[begin:]
+    meets = (np.minimum(start_ns, end_ns) <= to_ns) & (np.maximum(start_ns, end_ns) >= from_ns)
+    for row in (np.flatnonzero(meets) + begin).tolist():
         peer, operator = int(records.peer[row]), int(records.operator[row])
         yield StoredActivity(
             key=pk << ROW_BITS | row,

@@ -88,7 +88,7 @@ class ActivityList(ApiView):
         ],
         responses=paged("ActivityPage", ActivityShape),
         description="What a job's workers did, as it was stored. A page may be short although more follows:"
-        " go on until `next` is null.",
+        " go on until `next` is null. Ask for large pages: each unpacks anew what it reads of.",
     )
     def get(self, request: Request, job_id: int) -> Response:
         """One page."""

@@ -9,7 +9,7 @@ from psycopg.conninfo import make_conninfo
 from analytics.model import segments
 from analytics.model.trace import Records
 from webapp.jobs.models import Job
-from webapp.telemetry.models import Batch
+from webapp.telemetry.models import Batch, Segment
 
 
 def address() -> str:
@@ -18,6 +18,12 @@ def address() -> str:
     names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     options: dict[str, Any] = dict(known["OPTIONS"])
     return make_conninfo(**options, **{names[key]: known[key] for key in names if known[key]})
+
+
+def records_of(segment_id: int) -> Records | None:
+    """What a segment holds; None if it is there no more: retention."""
+    payload = Segment.objects.filter(pk=segment_id).values_list("payload", flat=True).first()
+    return None if payload is None else segments.decode(payload)
 
 
 def put(job: Job, batch: Batch, records: Records) -> None:
