@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import psycopg
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.utils import timezone
 
@@ -348,3 +350,22 @@ def test_sources_are_listed_in_pages_with_few_queries(django_assert_max_num_quer
     rest = program.get(f"/api/v1/sources?limit=20&after={first['next']}").json()
     assert (len(first["items"]), len(rest["items"]), rest["next"]) == (20, 10, None)
     assert [job["name"] for job in rest["items"][0]["jobs"]] == ["orders"]
+
+
+def test_an_operator_connects_addresses_as_the_page_does_and_paths_in_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    call_command("add_source", "flink", "HTTP://JobManager:8081/", stdout=io.StringIO())
+    call_command("add_source", "spark-event-log-directory", "logs", stdout=io.StringIO())
+    database = "postgresql://reader@database/autoscaler"
+    call_command("add_source", "flink-autoscaler", database, stdout=io.StringIO())
+    assert set(Source.objects.values_list("kind", "location")) == {
+        ("flink", "http://jobmanager:8081"),
+        ("spark-event-log-directory", str(tmp_path.resolve() / "logs")),
+        ("flink-autoscaler", "postgresql://reader@database:5432/autoscaler"),
+    }
+    for wrong in ("jobmanager:8081", "http://169.254.169.254", "http://me:secret@jobmanager:8081"):
+        with pytest.raises(CommandError):
+            call_command("add_source", "flink", wrong, stdout=io.StringIO())
+    assert Source.objects.count() == 3
