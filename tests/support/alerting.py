@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from analytics.model.activity import TYPE_COUNT, ActivityType
+from tests.support.receiver import Receiver
 from webapp.accounts.models import User
 from webapp.analysis.models import Window
 from webapp.jobs.models import Job, JobGroup
+from webapp.notifications import channels
+from webapp.notifications.alert_evaluation import evaluate_due
 from webapp.notifications.alert_models import AlertRule, RuleKind
 from webapp.notifications.alert_reading import ns
 from webapp.notifications.alert_services import RuleDraft, save_rule
+from webapp.notifications.models import Channel, Message
 from webapp.ops.partitions import ensure_days
 
 SECOND_NS = 1_000_000_000
+SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
+BAD, GOOD = [0.8, 0.9, 0.7], [0.5, 0.4]
+"""What fires the rule below, and what ends it."""
 COUNT = 1
 """The number of the operator *count*, and of a worker *w*."""
 
@@ -62,6 +70,26 @@ def rule(actor: User, group: JobGroup, **more: object) -> AlertRule:
     return save_rule(actor, group, cp_draft(**more))  # type: ignore[arg-type]
 
 
-def later(now: datetime, seconds: float) -> datetime:
-    """Some time after."""
-    return now + timedelta(seconds=seconds)
+def group_of(job: Job) -> JobGroup:
+    """The job's group."""
+    assert job.group is not None
+    return job.group
+
+
+def webhook(boss: User, job: Job, receiver: Receiver, kind: str = "webhook") -> Channel:
+    """A channel that the receiver reads."""
+    secret = "R0UT1NGKEY" if kind == "pagerduty" else SECRET
+    return channels.create_channel(
+        boss, group_of(job), kind=kind, name=kind, address=f"{receiver.url}/{kind}", secret=secret
+    )
+
+
+def evaluate(at: datetime) -> None:
+    """A round at some time, whatever was evaluated when."""
+    AlertRule.objects.update(due_at=at)
+    assert evaluate_due(at) == AlertRule.objects.count()
+
+
+def told() -> list[str]:
+    """The titles of all messages."""
+    return [row.content["title"] for row in Message.objects.order_by("id")]

@@ -13,14 +13,14 @@ from webapp.jobs.models import Job, JobGroup
 class RuleKind(models.TextChoices):
     """What a rule watches."""
 
-    ACTIVITY_CP = "activity_cp", "CP of an activity, of a job's windows"
-    OPERATOR_CP = "operator_cp", "CP of an operator, of a job's windows"
-    WORKER_CP = "worker_cp", "CP of a worker, of a job's windows"
+    ACTIVITY_CP = "activity_cp", "CP of an activity"
+    OPERATOR_CP = "operator_cp", "CP of an operator"
+    WORKER_CP = "worker_cp", "CP of a worker"
     HEADROOM = "headroom", "headroom of a cluster"
     BACKLOG = "backlog", "backlog of a job's sources"
     NO_DATA = "no_data", "no data from a job"
     EXPIRING = "expiring", "proposal about to expire"
-    REGRESSED = "regressed", "change that made things worse"
+    REGRESSED = "regressed", "change that made it worse"
 
 
 class Severity(models.TextChoices):

@@ -46,10 +46,17 @@ def condition(rule: AlertRule) -> str:
     if kind == RuleKind.REGRESSED:
         return "A change made things worse; over once it is taken back, or a day later."
     side, back = ("below", "or more") if kind in LOW_IS_BAD else ("above", "or less")
-    fires = f"{subject_of(rule)} {side} {value(kind, rule.threshold)}{_row(kind, rule.fire_after)}"
+    fires = f"{subject_of(rule)} {side} {_limit(kind, rule.threshold)}{_row(kind, rule.fire_after)}"
+    if kind == RuleKind.NO_DATA:
+        return f"{fires}; over with new data."
     if kind == RuleKind.EXPIRING:
         return f"{fires}; over once it is decided or has expired."
-    return f"{fires}; over at {value(kind, rule.clear)} {back}{_row(kind, rule.clear_after)}."
+    return f"{fires}; over at {_limit(kind, rule.clear)} {back}{_row(kind, rule.clear_after)}."
+
+
+def _limit(kind: str, found: float) -> str:
+    """A threshold as it was given; values are rounded for reading."""
+    return f"{found * 100:.4g} %" if kind in SHARES else value(kind, found)
 
 
 def _row(kind: str, values: int) -> str:

@@ -1,4 +1,5 @@
-"""Notifications: which digests a person gets, what the next one says, what was sent; and a group's channels."""
+"""Notifications: which digests a person gets, what the next one says, what was sent; a group's
+alerts and its channels."""
 
 from __future__ import annotations
 
@@ -9,12 +10,18 @@ from dash import Dash, dcc, html
 
 from frontend.components import states
 from frontend.pages.connections.parts import dialog
-from frontend.pages.notifications import channels, digests, mails
+from frontend.pages.notifications import alerts, channels, digests, mails
 
 ADDRESS = "/notifications"
-TABS = {"digests": "My digests", "history": "History", "outbox": "Outbox", "channels": "Channels"}
-KEYS = {"digests": "notify", "channels": "channel"}
-FORMS = {"digests": digests.forms, "channels": channels.forms}
+TABS = {
+    "digests": "My digests",
+    "alerts": "Alerts",
+    "history": "History",
+    "outbox": "Outbox",
+    "channels": "Channels",
+}
+KEYS = {"digests": "notify", "alerts": "alert", "channels": "channel"}
+FORMS = {"digests": digests.forms, "alerts": alerts.forms, "channels": channels.forms}
 """*Preview* is a tab without a button: it belongs to one subscription, which leads to it."""
 
 
@@ -52,5 +59,5 @@ def _tab(key: str, label: str, current: bool) -> Any:
 
 def register(app: Dash) -> None:
     """Callbacks of all its parts."""
-    for part in (digests, mails, channels):
+    for part in (digests, alerts, mails, channels):
         part.register(app)

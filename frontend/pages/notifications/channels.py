@@ -41,7 +41,8 @@ def forms() -> list[Any]:
                 html.H2("Make a channel"),
                 html.P(
                     "A signed webhook needs an address and a secret (whsec_…), Slack its whole webhook address, "
-                    "PagerDuty a routing key and no address. Secrets are stored encrypted and never shown again.",
+                    "PagerDuty a routing key and no address, mail one or more addresses or none for all members "
+                    "of the group. Secrets are stored encrypted and never shown again.",
                     className="muted",
                 ),
                 html.Div(

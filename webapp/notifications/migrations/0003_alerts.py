@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=100)),
-                ('kind', models.CharField(choices=[('activity_cp', "CP of an activity, of a job's windows"), ('operator_cp', "CP of an operator, of a job's windows"), ('worker_cp', "CP of a worker, of a job's windows"), ('headroom', 'headroom of a cluster'), ('backlog', "backlog of a job's sources"), ('no_data', 'no data from a job'), ('expiring', 'proposal about to expire'), ('regressed', 'change that made things worse')], max_length=12)),
+                ('kind', models.CharField(choices=[('activity_cp', "CP of an activity"), ('operator_cp', "CP of an operator"), ('worker_cp', "CP of a worker"), ('headroom', 'headroom of a cluster'), ('backlog', "backlog of a job's sources"), ('no_data', 'no data from a job'), ('expiring', 'proposal about to expire'), ('regressed', 'change that made it worse')], max_length=12)),
                 ('target', models.CharField(blank=True, max_length=500)),
                 ('threshold', models.FloatField()),
                 ('clear', models.FloatField()),
