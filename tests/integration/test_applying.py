@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from analytics.model.reconfigurations import Binding
 from frontend.components.proposals import told
-from tests.support.changes import COUNT, SINK, SOURCE, SPLIT, draft, make_job, member, trail
+from tests.support.changes import COUNT, SINK, SOURCE, SPLIT, binding, draft, make_job, member, trail
 from tests.support.flink_engine_server import FlinkServer, flink_server, recorded
 from webapp.audit.models import AuditEvent
 from webapp.jobs.models import Job, Role
@@ -175,6 +176,27 @@ def test_too_few_slots_end_as_a_failure_that_says_what_runs(job: Job, flink: Fli
         "after 5 s split runs with 10 instances, not 20; what was asked for still stands"
     )
     assert row.attempt.rescale is not None
+
+
+def test_what_was_asked_for_in_vain_does_not_ride_along_with_the_next_approval(
+    job: Job, flink: FlinkServer
+) -> None:
+    applied(approved(job, change={"parallelism": {SPLIT: 20}}))
+    applied(approved(job, binding=running(flink), change={"parallelism": {COUNT: 30}}))
+    row = applied(approved(job, binding=running(flink), change={"parallelism": {SINK: 3}}))
+    assert row.state == State.APPLIED
+    asked = [{key: item["parallelism"]["upperBound"] for key, item in put.items()} for put in flink.puts]
+    assert asked == [
+        {SOURCE: 1, SPLIT: 20, COUNT: 1, SINK: 1},
+        {SOURCE: 1, SPLIT: 1, COUNT: 30, SINK: 1},
+        {SOURCE: 1, SPLIT: 1, COUNT: 1, SINK: 3},
+    ]
+
+
+def running(flink: FlinkServer) -> Binding:
+    """What the job runs with now."""
+    counts = {item["name"]: item["parallelism"] for item in flink.job["vertices"]}
+    return binding(since_ms=flink.job["timestamps"]["RUNNING"], **counts)
 
 
 def test_an_engine_that_cannot_be_reached_is_tried_again_until_the_limit(

@@ -10,7 +10,7 @@ import logging
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from celery import shared_task
@@ -19,6 +19,7 @@ from django.utils import timezone
 from analytics.model.plain import from_plain, to_plain
 from analytics.model.reconfigurations import Binding, Observed, drift
 from webapp.reconfigurations import execution
+from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Attempt, ChangePolicy, EngineKind, Step
 from webapp.reconfigurations.policies import rules_of
 from workers.engines.base import (
@@ -135,13 +136,26 @@ def _start(work: _Work, bound: Binding, seen: Observed | None) -> None:
         return
     undone = work.attempt.proposal.undoes
     if undone is None:
-        request = work.engine.preview(work.change, seen)
+        request = work.engine.preview(work.change, _less_what_was_in_vain(work, seen))
     else:
         stored = Attempt.objects.filter(proposal=undone).values_list("before", flat=True).first()
         before = from_plain(Observed, stored) if stored else None
         request = work.engine.revert(work.change, before, seen)
     execution.hold(work.attempt, step=Step.SENDING, request=request, before=_plain(seen))
     _send(work)
+
+
+def _less_what_was_in_vain(work: _Work, seen: Observed | None) -> Observed | None:
+    """What was asked for before attempts that failed but still stand: nobody approved that with this change."""
+    failed = Attempt.objects.filter(
+        proposal__job=work.attempt.proposal.job, proposal__state=State.APPLY_FAILED, engine=work.attempt.engine,
+        proposal__binding__engine_job_id=work.change.engine_job_id, request__isnull=False, before__isnull=False,
+    )  # fmt: skip
+    for old in failed.order_by("-pk"):
+        if seen is None or old.request is None or not work.engine.arrived(old.request, seen):
+            break
+        seen = replace(seen, asked=from_plain(Observed, old.before).asked)
+    return seen
 
 
 def _go_on(work: _Work, bound: Binding, seen: Observed | None) -> None:
