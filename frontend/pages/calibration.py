@@ -60,7 +60,10 @@ def refresh(query: str, _tick: int, drawn: str | None) -> list[Any]:
     spreads = calibrating.spreads(points)
     if not spreads:
         return [_nothing(points), *body.changed(drawn, _empty())]
-    return [sentence(points, spreads), *body.changed(drawn, _panels(points, spreads, policies, chosen, view))]
+    return [
+        sentence(points, spreads) + _limit(everything),
+        *body.changed(drawn, _panels(points, spreads, policies, chosen, view)),
+    ]
 
 
 def sentence(points: Sequence[Calibration], spreads: Sequence[Spread]) -> str:
@@ -78,6 +81,12 @@ def sentence(points: Sequence[Calibration], spreads: Sequence[Spread]) -> str:
             by = words.policy(worst.policy)
             parts.append(f"Half of the {name} were off by at most {size(worst.half, what)} ({by}).")
     return " ".join(parts)
+
+
+def _limit(everything: Sequence[Calibration]) -> str:
+    changes = len({point.proposal_id for point in everything})
+    most = selectors.MOST_JUDGED
+    return f" Only the newest {most:,} changes are counted." if changes >= most else ""
 
 
 def size(value: float, what: str) -> str:

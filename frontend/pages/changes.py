@@ -136,7 +136,7 @@ def register(app: Dash) -> None:
 def offer(query: str, _tick: int, _decided: Any, path: str, drawn: str | None) -> list[Any]:
     """The proposal that is open or under way; else the recommendation, to be proposed."""
     job, view = job_at(path), View.parse(query or "")
-    row = selectors.proposals(person(), job, [Stands.PROPOSED, *IN_FLIGHT]).first()
+    row = selectors.listed(person(), job, [Stands.PROPOSED, *IN_FLIGHT]).first()
     if row is not None:
         link = html.A("Open with history and outcome", href=f"/proposals/{row.pk}")
         return body.changed(drawn, [body.draw(body.shown(row, view)), link])
@@ -225,7 +225,7 @@ def listed(query: str, _tick: int, _decided: Any, path: str, drawn: str | None) 
 
     job, view = job_at(path), View.parse(query or "")
     draw_head(analysis.limits(job, *view.span(freshness.now_ns())), view)
-    rows = list(selectors.proposals(person(), job)[:MOST_SHOWN])
+    rows = list(selectors.listed(person(), job)[:MOST_SHOWN])
     if not rows:
         return body.changed(drawn, html.P("Nothing was proposed for this job yet.", className="muted"))
     return body.changed(drawn, card.small(rows, view, timezone.now()))

@@ -90,7 +90,7 @@ def register(app: Dash) -> None:
 def groups(who: User, now: datetime) -> dict[str, list[Proposal]]:
     """What stands in the list, by group and in its order."""
     mine = list(selectors.inbox(who)[:MOST_SHOWN])
-    seen = selectors.proposals(who)
+    seen = selectors.listed(who)
     others = seen.filter(state=Stands.PROPOSED).exclude(pk__in=[row.pk for row in mine])
     return {
         "mine": mine,
@@ -192,7 +192,7 @@ def refresh_history(query: str, _tick: int, _decided: Any, drawn: str | None) ->
 
 def past(who: User, search: str, show: str) -> QuerySet[Proposal]:
     """Proposals whose job has such a name, in such states."""
-    found = selectors.proposals(who, states=FILTERS.get(show, FILTERS[""])[1])
+    found = selectors.listed(who, states=FILTERS.get(show, FILTERS[""])[1])
     return found.filter(job__name__icontains=search) if search else found
 
 

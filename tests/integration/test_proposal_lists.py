@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from analytics.model.topology import JobPoll, Operator, Topology
+from frontend.components.proposals import told
+from frontend.pages import calibration
 from tests.support.changes import SPLIT, binding, make_job, member, person, proposal
 from webapp.jobs import reports
 from webapp.jobs.models import Membership, Role
 from webapp.reconfigurations import governance, selectors
+from webapp.reconfigurations.execution import described
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Proposal
 from webapp.reconfigurations.services import approve
@@ -73,3 +78,37 @@ def test_calibration_lists_what_was_predicted_beside_what_came() -> None:
     assert (point.policy, point.predicted, point.after, point.agrees) == ("ds2", 0.9, 0.92, True)
     assert selectors.calibration(member(job, Role.VIEWER), "dhalion") == []
     assert selectors.calibration(person("stranger")) == []
+
+
+def test_calibration_takes_the_newest_and_its_page_says_when_there_are_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job, now = make_job(), timezone.now()
+    finding = {"what": "utilisation", "operator_id": SPLIT, "predicted": 0.9, "before": 1.0, "after": 0.92,
+               "agrees": True, "says": ""}  # fmt: skip
+    rows = [proposal(job, split=split) for split in (2, 3, 4)]
+    for age, row in enumerate(reversed(rows)):
+        Proposal.objects.filter(pk=row.pk).update(
+            state=State.VERIFIED, applied_at=now - timedelta(hours=age), verdict={"findings": [finding]}
+        )
+    Proposal.objects.filter(pk=proposal(job, split=5).pk).update(
+        state=State.INCONCLUSIVE, applied_at=now, verdict={"findings": []}
+    )
+    viewer = member(job, Role.VIEWER)
+    assert calibration._limit(selectors.calibration(viewer)) == ""
+    monkeypatch.setattr(selectors, "MOST_JUDGED", 2)
+    points = selectors.calibration(viewer)
+    assert [point.proposal_id for point in points] == [rows[1].pk, rows[2].pk]
+    assert calibration._limit(points) == " Only the newest 2 changes are counted."
+
+
+def test_lists_leave_what_is_heavy_in_the_database(django_assert_num_queries: Any) -> None:
+    job = make_job()
+    proposal(job)
+    bob = member(job, Role.APPROVER)
+    for rows in (selectors.listed(bob, job), selectors.inbox(bob).filter(job=job)):
+        (row,) = rows
+        assert {"payload", "evidence", "verdict"} <= row.get_deferred_fields()
+        assert "attempt" not in row._state.fields_cache
+        with django_assert_num_queries(0):
+            described(row), told.sentence(row, timezone.now())

@@ -17,6 +17,9 @@ from webapp.reconfigurations.errors import RefusedError
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Proposal, Vote
 
+MOST_JUDGED = 2_000
+HEAVY = ("payload", "evidence", "verdict")
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -34,8 +37,7 @@ class Calibration:
 
 def proposals(actor: User, job: Job | None = None, states: Sequence[str] = ()) -> QuerySet[Proposal]:
     """The proposals about jobs this person may see, newest first, their copies of evidence not loaded."""
-    found = Proposal.objects.filter(job__in=visible_jobs(actor)).select_related("job", "attempt")
-    found = found.defer("payload")
+    found = Proposal.objects.filter(job__in=visible_jobs(actor)).select_related("job").defer("payload")
     if job is not None:
         found = found.filter(job=job)
     if states:
@@ -45,7 +47,13 @@ def proposals(actor: User, job: Job | None = None, states: Sequence[str] = ()) -
 
 def proposal(actor: User, proposal_id: int) -> Proposal | None:
     """One of them; None if there is none for this person to see."""
-    return proposals(actor).filter(pk=proposal_id).prefetch_related("votes").first()
+    found = proposals(actor).select_related("attempt").filter(pk=proposal_id)
+    return found.prefetch_related("votes").first()
+
+
+def listed(actor: User, job: Job | None = None, states: Sequence[str] = ()) -> QuerySet[Proposal]:
+    """``proposals`` for lists that are drawn again and again: evidence and verdict are loaded only if asked for."""
+    return proposals(actor, job, states).defer(*HEAVY)
 
 
 def inbox(actor: User) -> QuerySet[Proposal]:
@@ -53,7 +61,7 @@ def inbox(actor: User) -> QuerySet[Proposal]:
     voted = Vote.objects.filter(proposal=OuterRef("pk"), voter=actor)
     mine = Q(by_hand=True, proposed_by=actor)
     waiting = Proposal.objects.filter(state=State.PROPOSED, job__in=jobs_with_role(actor, Role.APPROVER))
-    waiting = waiting.exclude(mine).exclude(Exists(voted)).select_related("job").defer("payload")
+    waiting = waiting.exclude(mine).exclude(Exists(voted)).select_related("job").defer(*HEAVY)
     return waiting.order_by("-shortfall_per_s", "expires_at", "id")
 
 
@@ -81,13 +89,14 @@ def current_binding(job: Job) -> Binding | None:
 
 
 def calibration(actor: User, policy: str = "") -> list[Calibration]:
-    """Predicted beside observed, over all proposals with a verdict that this person may see, oldest first."""
-    found = proposals(actor).exclude(verdict=None).order_by("applied_at", "id")
+    """Predicted beside observed, over the newest ``MOST_JUDGED`` verdicts this person may see, oldest first."""
+    found = Proposal.objects.filter(job__in=visible_jobs(actor)).exclude(verdict=None)
+    found = found.exclude(verdict__findings=[]).order_by("-applied_at", "-id")
     if policy:
         found = found.filter(policy=policy)
     fields = ("what", "operator_id", "predicted", "before", "after", "agrees")
     return [
-        Calibration(row.pk, row.policy or "by hand", *(finding[name] for name in fields))
-        for row in found
-        for finding in (row.verdict or {}).get("findings", [])
+        Calibration(pk, made_by or "by hand", *(finding[name] for name in fields))
+        for pk, made_by, verdict in reversed(found.values_list("pk", "policy", "verdict")[:MOST_JUDGED])
+        for finding in verdict.get("findings", [])
     ]
