@@ -27,6 +27,12 @@ def _live(live_server: object) -> None:
     """Each test runs against a live server with a database of its own."""
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _pages_loaded() -> None:
+    """The first visitor does not wait for all pages to be imported."""
+    import frontend.view  # noqa: F401
+
+
 @pytest.fixture(scope="session")
 def in_flight() -> InFlight:
     """Requests that the live server is at."""
