@@ -248,7 +248,7 @@ def test_a_file_on_which_workers_die_is_given_up(alices: Client) -> None:
         (b"\x89PNG garbage" * 100, "x.json", "chrome", "x.json"),
         (b"PAR1 not really", "x.parquet", "", "x.parquet"),
         (gzip.compress(b"a" * 5_000)[:-20], "x.gz", "activities", "gzip"),
-        (b"no json at all\n" * 5, "x.ndjson", "activities", "nothing in it that could be used"),
+        (b"no json at all\n" * 5, "x.ndjson", "activities", "nothing can be used: not_json (5): line 1: "),
         (b'{"Event":"SparkListenerLogStart"}\n', "log", "spark-event-log", "nothing in it"),
     ],
 )
@@ -428,6 +428,21 @@ def test_a_program_uploads_with_a_token_once_per_key(alice: User) -> None:
     assert Client().post(path, {}, "application/json", headers=headers).status_code == 202
     uploads.work()
     assert Upload.objects.get().state == "stored"
+
+
+def test_a_token_for_one_job_knows_nothing_of_uploads_for_others(alices: Client, alice: User) -> None:
+    mine = upload(alices, uploads.activity_lines(10), "a.ndjson", job="nightly")
+    other = upload(alices, uploads.activity_lines(11), "b.ndjson", job="secret")
+    _, secret = create_token(alice, "ci", [Scope.INGEST], jobs=["nightly"])
+    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    listed = program.get("/api/v1/uploads").json()["items"]
+    assert [item["id"] for item in listed] == [mine.pk]
+    path = f"/api/v1/uploads/{other.pk}"
+    assert program.get(path).status_code == program.delete(path).status_code == 404
+    for wanted in ({}, {"job": "nightly"}):
+        assert program.post(f"{path}/store", wanted, "application/json").status_code == 404
+    assert Upload.objects.count() == 2
+    assert program.delete(f"/api/v1/uploads/{mine.pk}").status_code == 204
 
 
 def test_files_that_nobody_stored_and_rests_of_transfers_go_after_a_day(alices: Client) -> None:

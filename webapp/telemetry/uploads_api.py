@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, cast
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
@@ -28,7 +29,7 @@ from webapp.api.views import actor_of
 from webapp.telemetry.uploads import services
 from webapp.telemetry.uploads.files import Received, Receiver
 from webapp.telemetry.uploads.models import Upload, UploadState
-from webapp.telemetry.uploads.policies import own_uploads, visible_uploads
+from webapp.telemetry.uploads.policies import visible_uploads
 from webapp.telemetry.uploads.problems import BusyError, UploadError
 from webapp.telemetry.uploads.services import MAX_JOB_NAME
 
@@ -118,7 +119,9 @@ def shown(row: Upload) -> dict[str, Any]:
 @extend_schema_view(
     get=extend_schema(
         operation_id="list_uploads", parameters=PAGE, responses=paged("UploadPage", UploadShape),
-        description="One's own uploads; all of them for administrators.",
+        description=(
+            "One's own uploads; all of them for administrators. A token for some jobs sees those for these jobs."
+        ),
     ),
     post=extend_schema(
         operation_id="create_upload", parameters=[IDEMPOTENCY_KEY],
@@ -142,7 +145,7 @@ class UploadList(UploadView):
 
     def get(self, request: Request) -> Response:
         """One page."""
-        return Response(page(request, visible_uploads(actor_of(request)), shown))
+        return Response(page(request, _uploads(request), shown))
 
     def post(self, request: Request) -> Response:
         """Take a file."""
@@ -174,11 +177,11 @@ class UploadDetail(UploadView):
 
     def get(self, request: Request, upload_id: int) -> Response:
         """One."""
-        row = visible_uploads(actor_of(request)).get(pk=upload_id)
-        return Response(shown(row))
+        return Response(shown(_uploads(request).get(pk=upload_id)))
 
     def delete(self, request: Request, upload_id: int) -> Response:
         """Forget it."""
+        _uploads(request).get(pk=upload_id)
         services.discard_upload(actor_of(request), upload_id)
         return Response(status=204)
 
@@ -199,13 +202,21 @@ class UploadStore(UploadView):
         wanted = StoreUpload(data=request.data)
         wanted.is_valid(raise_exception=True)
         job = wanted.validated_data.get("job", "")
-        _check_job(request, job or own_uploads(actor_of(request)).get(pk=upload_id).job_name)
+        row = _uploads(request).get(pk=upload_id)
+        _check_job(request, job or row.job_name)
         return Response(shown(services.store_upload(actor_of(request), upload_id, job)), 202)
 
 
 def _text(form: Mapping[str, Any], name: str) -> str:
     value = form.get(name, "")
     return value if isinstance(value, str) else ""
+
+
+def _uploads(request: Request) -> QuerySet[Upload]:
+    """The uploads there are for this request: a token for some jobs only sees those named after one of them."""
+    rows = visible_uploads(actor_of(request))
+    limited = isinstance(request.auth, Token) and request.auth.jobs
+    return rows.filter(job_name__in=request.auth.jobs) if limited else rows
 
 
 def _check_job(request: Request, job: str) -> None:
