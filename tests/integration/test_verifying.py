@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from analytics.model.reconfigurations import Prediction
@@ -150,6 +152,36 @@ def test_a_dry_run_stays_one_whatever_the_rules_say_later_and_hides_no_change_be
     assert row.state_reason.startswith("it was a dry run")
     real.refresh_from_db()
     assert "too little was measured" in real.state_reason, "the real one is judged by what was measured"
+
+
+def test_an_engine_that_gives_no_answer_is_asked_once_a_sweep_and_by_one_worker(
+    flink: FlinkServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    Proposal.objects.filter(state=State.PROPOSED).update(state=State.EXPIRED)
+    rows = [
+        propose(None, make_job(engine="flink", engine_url=flink.url), draft()),
+        propose(None, make_job(engine="flink", engine_url=flink.url), draft()),
+    ]
+    flink.down = True
+    caplog.set_level("INFO")
+    look_after()
+    assert sum("proposals.unseen" in item.getMessage() for item in caplog.records) == 1
+    flink.down = False
+    flink.set_parallelism(split=2)
+    with ThreadPoolExecutor(1) as other:
+        other.submit(_another_worker).result(10)
+        look_after()
+        states = set(Proposal.objects.filter(pk__in=[row.pk for row in rows]).values_list("state", flat=True))
+        assert states == {State.PROPOSED}, "another worker is at it"
+        other.submit(lambda: connection.close()).result(10)
+    look_after()
+    states = set(Proposal.objects.filter(pk__in=[row.pk for row in rows]).values_list("state", flat=True))
+    assert states == {State.STALE}
+
+
+def _another_worker() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtext('proposals.look_after'))")
 
 
 def test_open_proposals_expire_and_go_stale_when_the_job_changes(job: Job, flink: FlinkServer) -> None:
