@@ -98,5 +98,5 @@ def calibration(actor: User, policy: str = "") -> list[Calibration]:
     return [
         Calibration(pk, made_by or "by hand", *(finding[name] for name in fields))
         for pk, made_by, verdict in reversed(found.values_list("pk", "policy", "verdict")[:MOST_JUDGED])
-        for finding in verdict.get("findings", [])
+        for finding in (verdict or {}).get("findings", [])
     ]
