@@ -65,6 +65,7 @@ def test_somebody_uploads_a_model_and_rates_and_reads_the_three_answers(alice: V
     page = alice.go("/bursts")
     expect(page.locator("#clusters-list")).to_contain_text("No cluster yet")
     page.click("#cluster-form summary")
+    expect(page.locator("#cluster-group")).to_have_value("none")
     page.fill("#cluster-name", "prod")
     page.fill("#cluster-text", '{"nodes": {"A": {"cpu": "four"}}, "applications": {}}')
     page.click("#cluster-add")

@@ -5,11 +5,16 @@ from __future__ import annotations
 import time
 
 import pytest
+from django.core.exceptions import ValidationError
 
 from tests.support import clusters
 from tests.support.api import Caller, secret
 from tests.support.burst_models import worked_example
-from webapp.accounts.models import Scope
+from webapp.accounts.models import Scope, User
+from webapp.bursts import services
+from webapp.bursts.models import Cluster
+from webapp.bursts.policies import groups_for
+from webapp.jobs.models import JobGroup, Membership, Role
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,6 +50,26 @@ def test_what_is_wrong_is_told_with_its_place() -> None:
         {"field": "model", "detail": "applications.app1.stages[0].components[0].node: there is no node 'Z'"}
     ]
     assert program.post("/api/v1/clusters", {"name": "x", "model": {"a": "\0"}}).status_code == 400
+
+
+def test_an_operator_puts_a_cluster_into_a_group_so_that_it_guards_and_a_viewer_does_not() -> None:
+    group = JobGroup.objects.create(name="theirs")
+    operator, viewer = (User.objects.create_user(name) for name in ("olga", "vera"))
+    Membership.objects.create(user=operator, group=group, role=Role.OPERATOR)
+    Membership.objects.create(user=viewer, group=group, role=Role.VIEWER)
+    wanted = {"name": "prod", "model": worked_example(), "group": "theirs"}
+    for actor, name in ((viewer, "theirs"), (operator, "nobody's")):
+        with pytest.raises(ValidationError, match="of which you are an operator"):
+            services.group_named(actor, name)
+    assert services.group_named(operator, "theirs") == group
+    assert [list(groups_for(actor)) for actor in (operator, viewer)] == [[group], []]
+    program = Caller(secret(Scope.ADMIN, Scope.READ, owner="olga"))
+    refused = program.post("/api/v1/clusters", wanted | {"group": "nobody's"})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "group")
+    made = program.post("/api/v1/clusters", wanted)
+    assert (made.status_code, made.json()["group"]) == (201, "theirs"), made.content
+    row = Cluster.objects.get()
+    assert (row.group, row.guards) == (group, True)
 
 
 def test_rates_of_a_time_that_cannot_be_are_refused_with_the_field() -> None:

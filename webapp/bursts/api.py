@@ -29,6 +29,10 @@ class NewCluster(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=services.MOST_NAME)
     model = serializers.JSONField(help_text="the burst model, as the user guide describes it")
+    group = serializers.CharField(
+        required=False, allow_null=True, max_length=services.MOST_NAME,
+        help_text="the group of jobs it belongs to and guards; its operators may name it; without it: none",
+    )  # fmt: skip
 
 
 class RatesWanted(serializers.Serializer[Any]):
@@ -45,6 +49,7 @@ class ClusterShape(serializers.Serializer[Any]):
 
     id = serializers.IntegerField()
     name = serializers.CharField()
+    group = serializers.CharField(allow_null=True, help_text="the group of jobs it belongs to")
     version = serializers.CharField(allow_null=True, help_text="of the current model")
     model_number = serializers.IntegerField(allow_null=True)
     origin = serializers.ChoiceField(Origin.choices, allow_null=True)
@@ -70,6 +75,7 @@ def shown(cluster: Cluster, *, whole: bool = True) -> dict[str, Any]:
     return {
         "id": cluster.pk,
         "name": cluster.name,
+        "group": cluster.group.name if cluster.group else None,
         "version": model.version if model else None,
         "model_number": model.number if model else None,
         "origin": model.origin if model else None,
@@ -130,7 +136,9 @@ class ClusterList(ClusterView):
         values = asked.validated_data
 
         def act() -> Response:
-            cluster = services.create_cluster(actor_of(request), values["name"], values["model"])
+            actor = actor_of(request)
+            group = services.group_named(actor, values.get("group") or "")
+            cluster = services.create_cluster(actor, values["name"], values["model"], group=group)
             where = {"Location": f"/api/v1/clusters/{cluster.pk}"}
             return Response(shown(cluster), 201, headers=where)
 

@@ -36,6 +36,16 @@ def may_create(actor: Actor, group: JobGroup | None) -> bool:
     return actor.is_superuser or group is None or _is_operator(actor, group)
 
 
+def groups_for(actor: Actor) -> QuerySet[JobGroup]:
+    """The groups in which this person may make a cluster, by name."""
+    groups = JobGroup.objects.order_by("name")
+    if not isinstance(actor, User) or not actor.is_active:
+        return groups.none()
+    if actor.is_superuser:
+        return groups
+    return groups.filter(pk__in=_operated(actor).values("group_id"))
+
+
 def may_change(actor: Actor, cluster: Cluster) -> bool:
     """Operators of its group; of a cluster of no group, who made it. And superusers."""
     if not isinstance(actor, User) or not actor.is_active:
@@ -53,5 +63,9 @@ def jobs_of(cluster: Cluster) -> QuerySet[Job]:
 
 
 def _is_operator(actor: User, group: JobGroup) -> bool:
+    return _operated(actor).filter(group=group).exists()
+
+
+def _operated(actor: User) -> QuerySet[Membership]:
     roles = [role.value for role in Role if role.rank >= NEEDED_ROLE.rank]
-    return Membership.objects.filter(user=actor, group=group, role__in=roles).exists()
+    return Membership.objects.filter(user=actor, role__in=roles)

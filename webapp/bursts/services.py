@@ -21,7 +21,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import Entry, record, record_refused
 from webapp.bursts import surveys
 from webapp.bursts.models import Cluster, ModelVersion, Origin
-from webapp.bursts.policies import may_change, may_create
+from webapp.bursts.policies import groups_for, may_change, may_create
 from webapp.jobs.models import JobGroup
 
 MOST_COMPONENTS = 5_000
@@ -100,6 +100,24 @@ def create_cluster(
     except IntegrityError as error:
         raise ValidationError({"name": f"there is a cluster {wanted} already"}) from error
     return cluster
+
+
+def group_named(actor: User, name: str) -> JobGroup | None:
+    """The group in which somebody wants a cluster; none if the name is empty.
+
+    Raises
+    ------
+    ValidationError
+        If there is no such group, or the actor is no operator of it: which of these is not told.
+    """
+    if not name:
+        return None
+    found = None if "\0" in name else groups_for(actor).filter(name=name).first()
+    if found is None:
+        raise ValidationError(
+            {"group": f"there is no group {name[:MOST_NAME]!r} of which you are an operator"}
+        )
+    return found
 
 
 def upload_model(actor: User, cluster: Cluster, document: Any) -> ModelVersion:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import dash_mantine_components as dmc
 import orjson
 from dash import Dash, Input, Output, State, dcc, html, no_update, set_props
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -19,6 +20,7 @@ from frontend.request import actor
 from frontend.state import View, parameter
 from webapp.accounts.models import User
 from webapp.bursts import deriving, selectors, services
+from webapp.bursts.policies import groups_for
 from webapp.bursts.selectors import Standing
 from webapp.jobs.policies import visible_jobs
 
@@ -70,11 +72,22 @@ def layout() -> Any:
                         dcc.Textarea(id="cluster-text", rows=10, className="code-field"),
                     ),
                     html.P("", id="cluster-hint", className="hint muted"),
+                    _group(),
                     html.Button("Add the cluster", id="cluster-add", className="primary"),
                     html.Div(id="cluster-said", role="alert"),
                 ],
             ),
         ],
+    )  # fmt: skip
+
+
+def _group() -> Any:
+    names = [group.name for group in groups_for(actor())]
+    return dmc.Select(
+        data=[{"value": "", "label": "none"}, *({"value": name, "label": name} for name in names)],
+        id="cluster-group", label="Group", value="", allowDeselect=False,
+        description="Only its members see the cluster, and it guards the group's jobs: a scale-down that leaves"
+        " less than the configured burst is refused.",
     )  # fmt: skip
 
 
@@ -163,18 +176,19 @@ def kinds(query: str) -> list[Any]:
     return [choice("How", options), "Jobs", HINTS[kind] + known, "ad-events\nnode-1 = 8"]
 
 
-def add(_clicks: int, name: str, text: str, query: str) -> Any:
+def add(_clicks: int, name: str, text: str, group: str | None, query: str) -> Any:
     """Make the cluster that the form describes, and go to it."""
     person = actor()
     try:
         if not isinstance(person, User):
             raise PermissionDenied("sign in to add clusters")
+        theirs = services.group_named(person, str(group or ""))
         if parameter(query or "", "kind") == "jobs":
-            made = deriving.create_derived(person, str(name or ""), setup_of(str(text or "")))
+            made = deriving.create_derived(person, str(name or ""), setup_of(str(text or "")), theirs)
         else:
-            made = services.create_cluster(person, str(name or ""), document_of(text))
+            made = services.create_cluster(person, str(name or ""), document_of(text), group=theirs)
     except ValidationError as error:
-        return parts.mistakes(error, {"name": "Name", "model": "Model", "setup": "Jobs"})
+        return parts.mistakes(error, {"name": "Name", "model": "Model", "setup": "Jobs", "group": "Group"})
     except PermissionDenied as error:
         return html.P(str(error), className="error")
     set_props("url", {"pathname": f"/bursts/{made.pk}"})
@@ -229,6 +243,6 @@ def register(app: Dash) -> None:
     )(kinds)  # fmt: skip
     app.callback(
         Output("cluster-said", "children"), Input("cluster-add", "n_clicks"), State("cluster-name", "value"),
-        State("cluster-text", "value"), State("url", "search"),
+        State("cluster-text", "value"), State("cluster-group", "value"), State("url", "search"),
         running=[(Output("cluster-add", "disabled"), True, False)], prevent_initial_call=True,
     )(add)  # fmt: skip
