@@ -73,8 +73,8 @@ def _read_activities(paths: Sequence[Path], budget: Budget) -> TraceBatch:
 
 def _told_something(name: str, batch: TraceBatch) -> TraceBatch:
     """The batch, unless there are nothing but complaints in it."""
-    told = (batch.records, batch.halves, batch.workers, batch.metrics, batch.annotations, batch.rates)
-    if batch.diagnostics and not any(map(len, told)):
+    others = batch.halves or batch.workers or batch.metrics or batch.annotations or batch.rates
+    if batch.diagnostics and not len(batch.records) and not others:
         why = "; ".join(f"{item.code} ({item.count:,}): {item.example}" for item in batch.diagnostics)
         raise UnreadableFileError(f"{name}: nothing can be used: {' '.join(why.split())[:1500]}")
     return batch

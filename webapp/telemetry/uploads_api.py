@@ -215,8 +215,8 @@ def _text(form: Mapping[str, Any], name: str) -> str:
 def _uploads(request: Request) -> QuerySet[Upload]:
     """The uploads there are for this request: a token for some jobs only sees those named after one of them."""
     rows = visible_uploads(actor_of(request))
-    limited = isinstance(request.auth, Token) and request.auth.jobs
-    return rows.filter(job_name__in=request.auth.jobs) if limited else rows
+    jobs = request.auth.jobs if isinstance(request.auth, Token) else []
+    return rows.filter(job_name__in=jobs) if jobs else rows
 
 
 def _check_job(request: Request, job: str) -> None:
