@@ -206,7 +206,7 @@ class Lookup:
         return Plan(growth, target, shares @ self.index.plans[corners], found)
 
 
-def planned(solver: Solver, lookup: Lookup, rates: npt.ArrayLike) -> Plan:
+def planned(solver: Solver, lookup: Lookup | None, rates: npt.ArrayLike) -> Plan:
     """A plan from the index, or where it has none that carries the rates from the lexicographic program.
 
     Raises
@@ -217,7 +217,7 @@ def planned(solver: Solver, lookup: Lookup, rates: npt.ArrayLike) -> Plan:
         If the rates are none.
     """
     start = solver.rows.rates(rates)
-    plan = lookup.plan(start, solver.rows.version)
+    plan = None if lookup is None else lookup.plan(start, solver.rows.version)
     if plan is not None and plan.growth >= 0:
         return plan
     _, levels = lexicographic(solver, start)

@@ -7,6 +7,7 @@ import time
 import pytest
 from django.core.exceptions import ValidationError
 
+from analytics.model.bursts_json import burst_model
 from tests.support import clusters
 from tests.support.api import Caller, secret
 from tests.support.burst_models import worked_example
@@ -87,3 +88,26 @@ def test_a_reader_cannot_send_and_a_token_for_some_jobs_sees_no_cluster() -> Non
     reader = Caller(secret(Scope.READ))
     assert reader.post("/api/v1/clusters", {"name": "x", "model": worked_example()}).status_code == 403
     assert Caller(secret(Scope.READ, jobs=("mine",))).get("/api/v1/clusters").status_code == 403
+
+
+def test_a_program_asks_for_the_routing_of_any_inputs_and_it_is_looked_up_in_the_index() -> None:
+    program = Caller(secret(Scope.ADMIN, Scope.READ))
+    where = program.post("/api/v1/clusters", {"name": "prod", "model": worked_example()})["Location"]
+    before = program.get(f"{where}/plan?at=app1=0.05,app2=0.05").json()
+    assert before["found"] == "program", "no worker has built the index yet"
+    assert program.call("PUT", f"{where}/rates", {"rates": {"app1": 0.05, "app2": 0.05}}).status_code == 200
+    clusters.survey_here()
+    after = program.get(f"{where}/plan?at=app1=0.05,app2=0.05").json()
+    assert after["found"] in ("near", "any_side")
+    assert 0 < after["growth"] <= before["growth"] + 1e-9, "the program's is the most there is"
+    model = burst_model(worked_example())[0]
+    load = {node.name: 0.0 for node in model.nodes}
+    for _, _, one in model.components():
+        for resource, cost in one.cost.items():
+            assert resource == "cpu"
+            load[one.node] += cost * after["plan"][one.name]
+    assert all(load[node.name] <= node.capacity["cpu"] + 1e-9 for node in model.nodes), load
+    assert after["target"]["app1"] == pytest.approx(0.05 + after["growth"], abs=1e-9)
+    for wrong in ("", "app1", "app3=1", "app1=-1", "app1=nan"):
+        refused = program.get(f"{where}/plan?at={wrong}")
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (400, "at")

@@ -36,10 +36,10 @@ def records() -> bytes:
 
 CASES = [
     ("activities", ACTIVITY * 3),
-    ("activities", gzip.compress(ACTIVITY * 3)),
+    ("activities", gzip.compress(ACTIVITY * 3, mtime=0)),
     ("chrome", CHROME),
     ("chrome", b' [\n{"name":"a","ph":"B"},'),
-    ("chrome", gzip.compress(CHROME)),
+    ("chrome", gzip.compress(CHROME, mtime=0)),
     ("spark-event-log", b'{"Event":"SparkListenerLogStart","Spark Version":"4.3.0"}\n'),
     ("spark-event-log", (GOLDEN / "spark_event_log" / "app-20261121111734-0000").read_bytes()),
     *(

@@ -7,7 +7,7 @@ from webapp.analysis.api import WindowList
 from webapp.api.documents import openapi
 from webapp.api.problems import nothing_here
 from webapp.audit.api import AuditExport, AuditList
-from webapp.bursts.api import ClusterDetail, ClusterList, ClusterModel, ClusterRates
+from webapp.bursts.api import ClusterDetail, ClusterList, ClusterModel, ClusterPlan, ClusterRates
 from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
 from webapp.reconfigurations.api import (
     ProposalApprove,
@@ -35,6 +35,7 @@ urlpatterns = [
     path("clusters", ClusterList.as_view()),
     path("clusters/<int:cluster_id>", ClusterDetail.as_view()),
     path("clusters/<int:cluster_id>/model", ClusterModel.as_view()),
+    path("clusters/<int:cluster_id>/plan", ClusterPlan.as_view()),
     path("clusters/<int:cluster_id>/rates", ClusterRates.as_view()),
     path("jobs/<int:job_id>/rules", JobRules.as_view()),
     path("jobs/<int:job_id>/freeze", JobFreeze.as_view()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -13,14 +14,17 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from analytics.bursts.index import Found
 from analytics.model.plain import to_plain
 from webapp.accounts.models import Scope
 from webapp.api.idempotency import once
 from webapp.api.pagination import page
-from webapp.api.schema import IDEMPOTENCY_KEY, PAGE, NsField, paged
+from webapp.api.problems import ProblemError
+from webapp.api.schema import IDEMPOTENCY_KEY, PAGE, NsField, paged, text
 from webapp.api.views import ApiView, actor_of, token_of_request
 from webapp.bursts import selectors, services
 from webapp.bursts.models import Cluster, Origin
+from webapp.bursts.plans import plan_for, rates_of
 from webapp.bursts.policies import visible_clusters
 
 
@@ -64,6 +68,23 @@ class ClusterShape(serializers.Serializer[Any]):
     answers = serializers.JSONField(
         allow_null=True,
         help_text="headroom, losses and maps of pairs; infinite: nothing limits it, -infinite: it cannot be had",
+    )
+
+
+class PlanShape(serializers.Serializer[Any]):
+    """What every component handles. With it all inputs can grow by ``growth`` at once, up to ``target``."""
+
+    model_number = serializers.IntegerField()
+    version = serializers.CharField()
+    found = serializers.ChoiceField(
+        [found.value for found in Found], help_text="near, any_side: from the index; program: solved for it"
+    )
+    growth = serializers.FloatField(help_text="below 0: these rates do not fit")
+    rates = serializers.DictField(child=serializers.FloatField())
+    target = serializers.DictField(child=serializers.FloatField())
+    plan = serializers.DictField(child=serializers.FloatField(), help_text="data units by component")
+    fractions = serializers.DictField(
+        child=serializers.FloatField(), help_text="each component's share of its stage"
     )
 
 
@@ -206,3 +227,26 @@ class ClusterRates(ClusterView):
         values = asked.validated_data
         services.set_rates(actor_of(request), cluster, values["rates"], values.get("at_ns", time.time_ns()))
         return Response(shown(cluster))
+
+
+class ClusterPlan(ClusterView):
+    """``/api/v1/clusters/<id>/plan``."""
+
+    @extend_schema(
+        operation_id="get_cluster_plan",
+        parameters=[text("at", "inputs as app1=0.05,app2=0.05; what is not named has none", required=True)],
+        responses=PlanShape,
+        description="How to route these inputs so that every burst up to `target` is carried without a change:"
+        " looked up in the index that was built beforehand.",
+    )
+    def get(self, request: Request, cluster_id: int) -> Response:
+        """Of the current model."""
+        row = _one(request, cluster_id).versions.filter(superseded_at=None).defer("index").first()
+        if row is None:
+            raise Http404("the cluster has no model")
+        try:
+            found = plan_for(row, rates_of(request.query_params.get("at", "")))
+        except ValueError as error:
+            wrong = [{"field": "at", "detail": str(error)}]
+            raise ProblemError(400, "invalid", "some parameters are wrong", errors=wrong) from error
+        return Response({"model_number": row.number, "version": row.version, **asdict(found)})

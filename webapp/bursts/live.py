@@ -48,6 +48,9 @@ class Change:
         return not self.lost and self.capacity_ratio == self.cost_ratio == self.rate_ratio == 1.0
 
 
+NOTHING = Change()
+
+
 @dataclass(frozen=True, slots=True)
 class Live:
     """Answers about one point. ``fits_ratio`` is of what was asked beside it; ``took_ms`` is the solver's time."""
@@ -76,7 +79,8 @@ _guard = threading.Lock()
 
 
 @contextmanager
-def _solver(model: BurstModel, change: Change) -> Iterator[Solver]:
+def solver(model: BurstModel, change: Change = NOTHING) -> Iterator[Solver]:
+    """The warm solver of a model, changed in this way; nobody else uses it meanwhile."""
     node = (change.node, change.capacity_ratio) if change.capacity_ratio != 1.0 else None
     cost = (change.application, change.cost_ratio) if change.cost_ratio != 1.0 else None
     key = (model.version, node, cost)
@@ -136,8 +140,8 @@ def solve(
     """
     began = time.perf_counter()
     start = changed_rates(model, rates, change)
-    with _solver(model, change) as solver:
-        growth, levels = lexicographic(solver, start)
+    with solver(model, change) as warm:
+        growth, levels = lexicographic(warm, start)
         joint = levels[0].solution.value
         target = np.maximum(np.array(start) + np.where(np.isfinite(growth), growth, 0.0), 0.0)
         found = Live(
@@ -145,10 +149,10 @@ def solve(
             joint=joint,
             each=tuple(growth.tolist()),
             target=tuple(target.tolist()),
-            proportional=proportional_headroom(solver, start),
-            binding=binding_limits(solver, levels),
-            region=None if pair is None else pair_region(solver, start, *pair),
-            fits_ratio=None if beside is None else proportional_headroom(solver, beside),
+            proportional=proportional_headroom(warm, start),
+            binding=binding_limits(warm, levels),
+            region=None if pair is None else pair_region(warm, start, *pair),
+            fits_ratio=None if beside is None else proportional_headroom(warm, beside),
             took_ms=0.0,
         )
     return replace(found, took_ms=1e3 * (time.perf_counter() - began))
@@ -164,5 +168,5 @@ def routing(
     ValueError
         If the rates are none, or the groups too few.
     """
-    with _solver(model, Change()) as solver:
-        return rebalance(solver, rates, groups)
+    with solver(model) as warm:
+        return rebalance(warm, rates, groups)
