@@ -1,4 +1,4 @@
-"""Every process that runs tests gets a real PostgreSQL and a real Valkey before Django reads its settings.
+"""Every test run gets a real PostgreSQL and a real Valkey before Django reads its settings.
 
 Where nothing may be skipped (``WEIR_REQUIRE_ALL=1`` or ``CI=true``) a browser or Spark test that skips fails.
 """

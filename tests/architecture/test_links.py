@@ -21,3 +21,8 @@ def test_the_readme_shows_pictures_that_are_pictures() -> None:
     assert pictures
     for picture in pictures:
         assert (ROOT / picture).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_readme_has_the_measured_figures() -> None:
+    table = (ROOT / "README.md").read_text().partition("## Performance")[2]
+    assert table.count("\n| ") >= 20, "make bench prints the table"

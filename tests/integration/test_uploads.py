@@ -228,6 +228,7 @@ def test_an_upload_another_worker_has_is_left_alone(alices: Client, postgres_url
         other.execute("SELECT pg_advisory_lock(hashtext('upload'), %s::int)", [answer["id"]])
         tasks.preview(answer["id"])
         assert Upload.objects.get().state == "received"
+        other.execute("SELECT pg_advisory_unlock_all()")  # closing alone lets go a moment later
     tasks.preview(answer["id"])
     assert Upload.objects.get().state == "understood"
 

@@ -134,7 +134,8 @@ def test_collocate_takes_the_host_from_the_name_if_told(
     answer = found(capsys, "collocate", trace, *NDJSON, "--host-pattern", "^[^/]+")
     (proposal,) = answer["proposals"]
     assert (proposal["worker"], proposal["host"], proposal["best_host"]) == ("a/1", "a", "b")
-    assert proposal["beside"] == [{"worker": "b/2", "cp": pytest.approx(proposal["cp_removed"])}]
+    (beside,) = proposal["beside"]
+    assert (beside["worker"], beside["cp"]) == ("b/2", pytest.approx(proposal["cp_removed"]))
     assert (answer["hosts"], answer["unknown_host_count"]) == (["a", "b"], 0)
     assert "Put a/1 beside b/2" in told(capsys, "collocate", trace, *NDJSON)
     assert "No message between hosts" in told(capsys, "collocate", trace, *NDJSON, "--host-pattern", "/")

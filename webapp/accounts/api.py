@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-import orjson
 from django.db import transaction
 from django.http import Http404
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -99,7 +98,7 @@ class TokenList(ApiView):
             answer.once = ("secret",)  # type: ignore[attr-defined]
             return answer
 
-        return once(request, asking, hashlib.sha256(orjson.dumps(request.data)).digest(), act)
+        return once(request, asking, hashlib.sha256(repr(request.data).encode()).digest(), act)
 
 
 @extend_schema_view(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-import orjson
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -45,7 +45,7 @@ def read_document(document: Any) -> tuple[BurstModel, tuple[Diagnostic, ...]]:
         If it is none, or too large; the message names the place.
     """
     try:
-        if b"\\u0000" in orjson.dumps(document):
+        if "\\u0000" in json.dumps(document):
             raise ValidationError({"model": "there must be no null character in it"})
     except (TypeError, RecursionError) as error:  # half a character of two, or a whole number beyond 64 bits
         raise ValidationError({"model": f"it is no JSON that can be stored: {error}"}) from error

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404
@@ -132,7 +131,7 @@ def _expected(request: Request) -> int | None:
 
 
 def _once(request: Request, act: Callable[[], Response]) -> Response:
-    digest = hashlib.sha256(orjson.dumps([request.data, request.headers.get("If-Match")])).digest()
+    digest = hashlib.sha256(repr((request.data, request.headers.get("If-Match"))).encode()).digest()
     return once(request, token_of_request(request), digest, act)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-import orjson
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
@@ -175,7 +174,7 @@ class SourceList(SourceView):
             answer["Location"] = f"/api/v1/sources/{source.pk}"
             return answer
 
-        digest = hashlib.sha256(orjson.dumps(request.data)).digest()
+        digest = hashlib.sha256(repr(request.data).encode()).digest()
         return once(request, token_of_request(request), digest, act)
 
 
