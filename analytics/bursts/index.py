@@ -207,7 +207,7 @@ class Lookup:
 
 
 def planned(solver: Solver, lookup: Lookup | None, rates: npt.ArrayLike) -> Plan:
-    """A plan from the index, or where it has none that carries the rates from the lexicographic program.
+    """A plan from the index if there is one, or where it has none for the rates from the lexicographic program.
 
     Raises
     ------

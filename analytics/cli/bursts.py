@@ -14,6 +14,7 @@ from analytics.bursts.assignment import fractions
 from analytics.bursts.constraints import constraints
 from analytics.bursts.headroom import headroom, node_losses
 from analytics.bursts.index import point_index
+from analytics.bursts.notation import read_number, read_rates
 from analytics.bursts.region import full_region
 from analytics.bursts.solver import Solver
 from analytics.cli.answer_output import diagnostic_lines, document, table
@@ -76,13 +77,10 @@ def run(options: Namespace) -> str:
 
 
 def _rates(text: str) -> dict[str, float]:
-    rates: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, number = part.rpartition("=")
-        if name.strip() in rates:
-            raise ArgumentTypeError(f"{name.strip()!r} is there twice")
-        rates[name.strip()] = _number(text, number)
-    return rates
+    try:
+        return read_rates(text)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def _scale(text: str) -> tuple[str, str, float]:
@@ -90,17 +88,10 @@ def _scale(text: str) -> tuple[str, str, float]:
     node, dot, resource = place.rpartition(".")
     if not dot:
         raise ArgumentTypeError(f"{text!r} is not of the form NODE.RESOURCE=FACTOR")
-    return node, resource, _number(text, number)
-
-
-def _number(text: str, number: str) -> float:
     try:
-        value = float(number)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise ArgumentTypeError(f"{text!r} has no number of at least 0 after its =")
-    return value
+        return node, resource, read_number(text, number)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
 
 
 def _in_order(model: BurstModel, rates: dict[str, float]) -> list[float]:

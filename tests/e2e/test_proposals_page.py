@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-import frontend.view  # noqa: F401  (takes seconds, which the first page should not wait for)
 from tests.support.browser import PASSWORD, Visitor, accessibility_faults
 from tests.support.changes import COUNT, SPLIT, draft, make_job
 from tests.support.flink_engine_server import FlinkServer, flink_server

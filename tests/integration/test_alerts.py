@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import connection
 from django.utils import timezone
 
 from tests.support.alerting import BAD, GOOD, evaluate, group_of, rule, told, webhook, windows
+from tests.support.at_once import at_once
 from tests.support.celery_worker import celery_worker, kill, wait_for
 from tests.support.changes import make_job, member
 from tests.support.mail_server import mail_server
@@ -65,23 +65,7 @@ def test_ten_evaluators_tell_once_and_all_subjects_in_one_message(
         windows(one, now - timedelta(seconds=30), BAD)
     webhook(boss, job, receiver)
     made = rule(boss, group_of(job))
-    gate, troubles = threading.Barrier(10), list[str]()
-
-    def work() -> None:
-        gate.wait()
-        try:
-            evaluate_alerts()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test must see it
-            troubles.append(repr(error))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=work) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert troubles == []
+    assert at_once([evaluate_alerts] * 10) == {"done": 10}
     assert told() == [f"FIRING: count is busy ({group_of(job).name}): 2 subjects"]
     assert send_due(5) == 1
     [(_, _, body)] = receiver.got

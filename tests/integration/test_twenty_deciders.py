@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
 from analytics.verification.judge import Outcome, Verdict
+from tests.support.at_once import at_once
 from tests.support.changes import COUNT, draft, make_job, member, proposal
 from webapp.audit.models import AuditEvent
 from webapp.jobs.models import Role
-from webapp.reconfigurations.errors import RefusedError
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Attempt, ChangePolicy, Proposal, Step, Vote
 from webapp.reconfigurations.services import approve, propose, reject
@@ -22,32 +21,6 @@ from webapp.reconfigurations.steps import locked
 from webapp.reconfigurations.verification import settle_verdict
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def at_once(acts: list[Callable[[], object]]) -> Counter[str]:
-    """Run all at the same moment, each on a connection of its own; how often each came out how."""
-    gate, found, lock = threading.Barrier(len(acts)), Counter[str](), threading.Lock()
-
-    def run(act: Callable[[], object]) -> None:
-        gate.wait()
-        try:
-            act()
-            outcome = "done"
-        except RefusedError as error:
-            outcome = error.code
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test must see it
-            outcome = repr(error)
-        finally:
-            connection.close()
-        with lock:
-            found[outcome] += 1
-
-    threads = [threading.Thread(target=run, args=(act,)) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
 
 
 def test_twenty_deciders_at_once_make_one_decision() -> None:

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from analytics.bursts.index import Found
+from analytics.bursts.notation import read_rates
 from analytics.model.plain import to_plain
 from webapp.accounts.models import Scope
 from webapp.api.idempotency import once
@@ -24,7 +25,7 @@ from webapp.api.schema import IDEMPOTENCY_KEY, PAGE, NsField, paged, text
 from webapp.api.views import ApiView, actor_of, token_of_request
 from webapp.bursts import selectors, services
 from webapp.bursts.models import Cluster, Origin
-from webapp.bursts.plans import plan_for, rates_of
+from webapp.bursts.plans import plan_for
 from webapp.bursts.policies import visible_clusters
 
 
@@ -245,7 +246,7 @@ class ClusterPlan(ClusterView):
         if row is None:
             raise Http404("the cluster has no model")
         try:
-            found = plan_for(row, rates_of(request.query_params.get("at", "")))
+            found = plan_for(row, read_rates(request.query_params.get("at", "")))
         except ValueError as error:
             wrong = [{"field": "at", "detail": str(error)}]
             raise ProblemError(400, "invalid", "some parameters are wrong", errors=wrong) from error

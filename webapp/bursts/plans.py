@@ -6,7 +6,6 @@ plan that carries the rates, or there is none yet, the linear program answers. E
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,27 +36,6 @@ class RatesPlan:
     fractions: dict[str, float]
 
 
-def rates_of(text: str) -> dict[str, float]:
-    """Inputs written as on the command line: ``app1=0.05,app2=0.05``.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong.
-    """
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, equals, number = part.rpartition("=")
-        try:
-            rate = float(number)
-        except ValueError:
-            rate = -1.0
-        if not (name and equals and math.isfinite(rate) and rate >= 0):
-            raise ValueError(f"expected app1=0.05,app2=0.05, not {part[:60]!r}")
-        found[name] = rate
-    return found
-
-
 def plan_for(row: ModelVersion, rates: Mapping[str, float]) -> RatesPlan:
     """The plan of a stored model for these inputs; applications that are not named have none.
 
@@ -71,8 +49,9 @@ def plan_for(row: ModelVersion, rates: Mapping[str, float]) -> RatesPlan:
     if strange := sorted(set(rates) - set(names)):
         raise ValueError(f"the model has no application {', '.join(strange)}")
     start = np.array([rates.get(name, 0.0) for name in names])
+    lookup = _lookup(row.pk, model.version, row.index_points)
     with live.solver(model) as warm:
-        found = planned(warm, _lookup(row.pk, model.version), start)
+        found = planned(warm, lookup, start)
         shares = fractions(warm.rows, found.plan)
     components = [one.name for _, _, one in model.components()]
     return RatesPlan(
@@ -85,18 +64,11 @@ def plan_for(row: ModelVersion, rates: Mapping[str, float]) -> RatesPlan:
     )
 
 
-def _lookup(model_id: int, version: str) -> Lookup | None:
-    """The stored index, ready; None if there is none (yet)."""
-    found = _loaded(model_id, version)
-    if found is None:
-        _loaded.cache_clear()  # a worker may be building it
-    return found
-
-
 @lru_cache(maxsize=16)
-def _loaded(model_id: int, version: str) -> Lookup | None:
-    body = ModelVersion.objects.values_list("index", flat=True).filter(pk=model_id).first()
-    if not body:
+def _lookup(model_id: int, version: str, points: int | None) -> Lookup | None:
+    """The stored index with so many points, ready; None if there is none (yet)."""
+    if not points:
         return None
-    index = unpacked(bytes(body))
+    body = ModelVersion.objects.values_list("index", flat=True).get(pk=model_id)
+    index = unpacked(bytes(body or b""))
     return Lookup(index) if index.version == version else None

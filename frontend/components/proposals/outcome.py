@@ -117,13 +117,12 @@ def _way_back(shown: Shown) -> list[Any]:
         link = html.A(f"proposal {back.pk}", href=f"/proposals/{back.pk}", id="way-back")
         parts.append(html.P(["The way back: ", link, " ", told.badge(back)]))
     under_way = back is not None and back.state in (State.PROPOSED, State.APPROVED, State.APPLYING)
-    if row.state != State.REGRESSED or under_way:
-        pass
-    elif may(shown.person, row.job, Role.OPERATOR):
-        parts.append(html.Button("Propose the way back", id="proposal-way-back", className="primary"))
-    else:
-        needs = f"To propose the way back you need the role operator on {row.job.name}."
-        parts.append(html.P(needs, className="muted"))
+    if row.state == State.REGRESSED and not under_way:
+        if may(shown.person, row.job, Role.OPERATOR):
+            parts.append(html.Button("Propose the way back", id="proposal-way-back", className="primary"))
+        else:
+            needs = f"To propose the way back you need the role operator on {row.job.name}."
+            parts.append(html.P(needs, className="muted"))
     return [html.Div(parts, className="decide back")]
 
 
