@@ -59,6 +59,8 @@
     if (element.textContent !== text) element.textContent = text;
   }
 
+  let leaving = false;
+
   // Every callback goes through fetch: the one place that sees the server's answer.
   const fetch = window.fetch.bind(window);
   window.fetch = async function (resource, options) {
@@ -72,11 +74,14 @@
       const answer = await fetch(resource, options);
       if (answer.status === 401 || answer.status === 403) {
         const last = Number(window.sessionStorage.getItem("weir-reload") || 0);
-        if (Date.now() - last > 10000) {
+        if (!leaving && Date.now() - last > 10000) {
           window.sessionStorage.setItem("weir-reload", String(Date.now()));
+          leaving = true;
           window.location.reload(); // the page itself leads to sign-in if the session has ended
-          return new Promise(() => {}); // nothing is left for Dash to do
-        } else banner("You may not see this. Reload the page, or sign in as somebody who may.");
+        }
+        if (leaving) return new Promise(() => {}); // nothing is left for Dash to do
+        banner("You may not see this. Reload the page, or sign in as somebody who may.");
+        if (counts) return new Response(null, { status: 204 }); // Dash would report the refusal as a fault of the page
       } else if (answer.status >= 400) {
         failed = failed || Date.now();
         banner("The page could not be refreshed since " + clock(failed) + " (error " + answer.status + "). It tries again by itself; the server's log has the reason.");

@@ -16,6 +16,8 @@
   let turning = null; // the timer of a gesture under way
   let held = null; // a drawing that came during a gesture
   let drawnOn = null;
+  let shown = null; // the newest drawing, and the place it is for
+  let shownOn = null;
   let turnedAt = 0;
   let typing = null; // the timer of what is typed into the filter
   let labelled = false; // Plotly shows a label of its own
@@ -34,10 +36,14 @@
       showMark();
       return same();
     },
-    drawn: function (figure) {
-      if (figure && turning) held = figure; // else the chart would jump back under the reader's hand
-      else if (figure) draw(figure);
-      return same();
+    drawn: function (answer) {
+      if (!answer || !answer.keys) return null;
+      if (answer.since && shownOn !== at("chart-lanes")) return same(); // asked by a tab left since; this one has asked anew
+      shownOn = at("chart-lanes");
+      shown = answer.figure || { ...shown, data: [answer.selection, ...shown.data.slice(1)] };
+      if (turning) held = shown; // else the chart would jump back under the reader's hand
+      else draw(shown);
+      return answer.keys;
     },
   });
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-from dash import ClientsideFunction, Dash, Input, Output, Patch, State, dcc, html, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from frontend import palette, words
 from frontend.addressed import job_at
@@ -23,7 +23,6 @@ from webapp.jobs.models import Job
 
 SHORTEST_ZOOM_NS = 1000
 OUTPUTS = {
-    "drawn": Output("lanes-drawn", "data"),
     "poll_off": Output("poll", "disabled"),
     "message": Output("timeline-message", "children"),
     "hidden": Output("timeline-body", "hidden"),
@@ -63,7 +62,10 @@ def register(app: Dash) -> None:
     app.clientside_callback(
         ClientsideFunction("weir", "again"), Output("ask-again", "data"), Input("poll", "n_intervals")
     )
-    app.clientside_callback(ClientsideFunction("weir", "drawn"), Input("lanes-figure", "data"))
+    # What is drawn, only the browser knows: an answer may come after its tab was left and opened again.
+    app.clientside_callback(
+        ClientsideFunction("weir", "drawn"), Output("lanes-drawn", "data"), Input("lanes-figure", "data")
+    )
     app.clientside_callback(ClientsideFunction("weir", "path"), Input("lanes-path", "data"))
 
 
@@ -88,7 +90,7 @@ def draw(asked: str, _again: int, _tick: int, screen: str, path: str, drawn: dic
             message=_failed(why),
             hidden=True,
             poll_off=True,
-            drawn=None,
+            figure={"keys": None},
             side=None,
             waited=True,
             chosen=str(chosen),
@@ -97,8 +99,8 @@ def draw(asked: str, _again: int, _tick: int, screen: str, path: str, drawn: dic
         at = f"{view.time(chosen):%H:%M:%S.%f}"[:-3]
         waiting = f"Computing the timeline of {at} {view.zone_label} …"
         return _answer(
-            message=None, hidden=False, poll_off=False, drawn=None, waited=False, under=waiting, spoken=waiting,
-            chosen=str(chosen),
+            message=None, hidden=False, poll_off=False, figure={"keys": None}, waited=False, under=waiting,
+            spoken=waiting, chosen=str(chosen),
         )  # fmt: skip
     shown = _Shown(job, row, view, screen == "narrow")
     return _answer(
@@ -174,8 +176,9 @@ class _Shown:
         self.side_key = f"{self.window_key} {picked} {view.zone_label}"
 
     def changes(self, drawn: dict[str, str]) -> Answer:
-        """What is not yet drawn."""
+        """What is not yet drawn. Its figure names what the browser must have ``drawn`` for it to be enough."""
         changed: Answer = {}
+        picture: Answer = {}
         keys = {"window": self.window_key, "lanes": self.lanes_key, "side": self.side_key}
         if drawn == keys:
             return changed
@@ -183,14 +186,12 @@ class _Shown:
             window = self.start_ns, self.start_ns + self.width_ns
             changed |= {"minimap": minimap.minimap(self.index, window, self.colours), "path": self._path()}
         if drawn.get("lanes") != keys["lanes"]:
-            changed |= self._lanes()
+            picture, around = self._lanes()
+            changed |= around
         if drawn.get("side") != keys["side"]:
             changed |= {"side": self._side()}
-            if "figure" not in changed:
-                figure = Patch()
-                figure["data"][0] = self._selection()
-                changed["figure"] = figure
-        return changed | {"drawn": keys}
+            picture = picture or {"selection": self._selection()}
+        return changed | {"figure": {**picture, "keys": keys, "since": drawn or None}}
 
     def _selection(self) -> dict[str, Any]:
         return figure_of.selection(self.index.edges, self.rows, self.picked, self.start_ns, self.colours)
@@ -205,7 +206,8 @@ class _Shown:
             "to_ns": (edges.dst_ns[path] - self.start_ns).tolist(),
         }
 
-    def _lanes(self) -> Answer:
+    def _lanes(self) -> tuple[Answer, Answer]:
+        """The picture, and what changes around it."""
         edges, view = self.index.edges, self.view
         columns = figure_of.COLUMNS["narrow" if self.narrow else "wide"]
         found = detail.detail(self.index, self.rows, self.span, columns)
@@ -222,10 +224,10 @@ class _Shown:
             f"Timeline of {len(self.rows.workers)} workers{where}, {under}: {words.count(path, 'segment')}."
         )
         height = {"height": drawn.height_px}
-        return {
-            "figure": drawn.figure, "chart_style": height, "frame_style": height, "under": under, "spoken": spoken,
-            "waited": True,
+        around = {
+            "chart_style": height, "frame_style": height, "under": under, "spoken": spoken, "waited": True
         }  # fmt: skip
+        return {"figure": drawn.figure}, around
 
     def _under(self, found: Detail) -> str:
         if not len(self.rows.workers):

@@ -82,9 +82,12 @@ def job(live_server: object) -> Job:
     return made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def timeline_worker(django_db_setup: None, valkey_url: str) -> Iterator[None]:
-    """A real Celery worker that computes timelines, on the tests' database."""
+    """A real Celery worker that computes timelines, on the tests' database.
+
+    It ends with the module: other tests ask for work to see it wait.
+    """
     from django.conf import settings
 
     name = settings.DATABASES["default"]["NAME"]

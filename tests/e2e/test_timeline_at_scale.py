@@ -41,7 +41,7 @@ def merged(page: Page) -> int:
 
 
 def shown_range(page: Page) -> list[float]:
-    page.wait_for_function("document.querySelector('#chart-lanes').layout?.xaxis?.range")
+    page.wait_for_function("() => document.querySelector('#chart-lanes').layout?.xaxis?.range")
     return [float(end) for end in page.evaluate("document.querySelector('#chart-lanes').layout.xaxis.range")]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.support.browser import Visitor, at_rest
 from webapp.analysis import timelines
@@ -103,3 +103,30 @@ def test_a_timeline_that_failed_says_why_and_can_be_tried_again(job: Job, alice:
     page.click("#timeline-retry")
     expect(page.locator("#side")).to_contain_text("Critical path:", timeout=30_000)
     expect(page.locator("#timeline-body")).to_be_visible()
+
+
+def test_an_answer_to_a_tab_left_meanwhile_disturbs_nothing(job: Job, alice: Visitor) -> None:
+    page = open_timeline(alice, job)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if not held and "lanes-figure.data" in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/_dash-update-component*", hold)
+    page.keyboard.press("n")
+    page.wait_for_url("**segment=**")
+    page.wait_for_function("() => weir.isBusy()")
+    page.click("#tab-limits")
+    expect(page.locator("#list-activity table")).to_be_visible()
+    assert held, "the step was asked for"
+    for route in held:
+        route.continue_()
+    page.wait_for_timeout(1000)
+    page.go_back()
+    expect(page.locator("#side dl")).to_contain_text("segment 1 of")
+    expect(page.locator("#chart-lanes .ytick text", has_text="driver")).to_have_count(1)
+    page.keyboard.press("n")
+    expect(page.locator("#side dl")).to_contain_text("segment 2 of")

@@ -91,7 +91,7 @@ class Visitor:
 
 def at_rest(page: Page) -> None:
     """Wait until every callback is answered: keys and clicks before that may meet what is not there yet."""
-    page.wait_for_function("!weir.isBusy()")
+    page.wait_for_function("() => !weir.isBusy()")
     page.wait_for_timeout(100)
 
 
