@@ -36,6 +36,9 @@ INDEX = """<!DOCTYPE html>
 <body>{%app_entry%}<footer>{%config%}{%scripts%}{%renderer%}</footer></body>
 </html>""".replace("COLOURS", palette.stylesheet())
 
+FOR_GOOD_S = 365 * 86400
+"""Browsers keep scripts and styles: their addresses name the time they were changed."""
+
 
 def make_app() -> Dash:
     """The app with all pages, ready to serve."""
@@ -53,6 +56,7 @@ def make_app() -> Dash:
         csrf_header_name="X-CSRFToken",
     )
     made.server.secret_key = settings.SECRET_KEY
+    made.server.config["SEND_FILE_MAX_AGE_DEFAULT"] = FOR_GOOD_S
     made.server.register_error_handler(PermissionDenied, _forbidden)
     made.layout = shell.layout
     for part in (

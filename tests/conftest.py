@@ -11,6 +11,7 @@ from contextlib import ExitStack
 
 import django
 import pytest
+from django.conf import settings
 from playwright.sync_api import Browser
 
 from analytics.spark import sources
@@ -22,6 +23,9 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "webapp.settings"
 # Playwright runs an event loop in the test's thread; Django would refuse the ORM there.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 MUST_RUN = ("browser", "spark")
+CHEAP = "django.contrib.auth.hashers.MD5PasswordHasher"
+"""Hashing is slow on purpose, and nearly every test signs somebody in."""
+
 _stack = ExitStack()
 _services = pytest.StashKey[Services]()
 
@@ -31,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     services = _stack.enter_context(running_services())
     export(services)
     config.stash[_services] = services
+    settings.PASSWORD_HASHERS = [CHEAP]
     django.setup()
 
 

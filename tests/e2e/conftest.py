@@ -67,8 +67,8 @@ def people(django_user_model: type) -> None:
 def alice(people: None, visit: Callable[..., Visitor]) -> Visitor:
     """Alice, signed in, on the overview in the light theme."""
     window = visit(color_scheme="light")
-    window.sign_in("alice")
-    window.page.wait_for_selector("h1:has-text('Jobs')")
+    window.is_signed_in("alice")
+    window.go("/").wait_for_selector("h1:has-text('Jobs')")
     return window
 
 

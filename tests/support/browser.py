@@ -80,6 +80,16 @@ class Visitor:
         self.page.goto(self.address + path)
         return self.page
 
+    def is_signed_in(self, name: str) -> None:
+        """Let the window be that of somebody who has signed in before; for tests that run with the server."""
+        from django.contrib.auth import get_user_model
+        from django.test import Client
+
+        client = Client()
+        client.force_login(get_user_model().objects.get(username=name))
+        key = client.cookies["sessionid"].value
+        self.context.add_cookies([{"name": "sessionid", "value": key, "url": self.address}])
+
     def sign_in(self, name: str, password: str = PASSWORD, path: str = "/") -> Page:
         """Open a page as somebody not signed in, and sign in."""
         self.go(path)
