@@ -10,7 +10,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_u
 from frontend import palette, words
 from frontend.addressed import job_at
 from frontend.components import minimap, segment, states
-from frontend.figures import detail, rows
+from frontend.figures import detail, marks, rows
 from frontend.figures import lanes as figure_of
 from frontend.figures.detail import Detail
 from frontend.figures.lanes import Names
@@ -20,6 +20,7 @@ from webapp.analysis import selectors, timelines
 from webapp.analysis.edge_index import EdgeIndex
 from webapp.analysis.models import Timeline, TimelineState
 from webapp.jobs.models import Job
+from webapp.reconfigurations.standing import applied_changes
 
 SHORTEST_ZOOM_NS = 1000
 OUTPUTS = {
@@ -159,6 +160,7 @@ class _Shown:
         edges = self.index.edges
         self.picked = picked = view.segment.find(self.index)
         workers = selectors.workers(job)
+        self.changed = applied_changes(job, self.start_ns, self.start_ns + self.width_ns)
         self.names = Names(
             {w.number: w.name for w in workers}, {w.number: w.host for w in workers}, selectors.operators(job)
         )
@@ -170,7 +172,8 @@ class _Shown:
         self.span = zoomed(view, row.start_ns, job.window_ns)
         self.window_key = f"{row.pk} {row.run_id} {view.theme}"
         shown = blake2b(
-            "\n".join([*self.rows.titles, self.rows.left_out]).encode(), digest_size=8
+            "\n".join([*self.rows.titles, self.rows.left_out, *map(repr, self.changed)]).encode(),
+            digest_size=8,
         ).hexdigest()
         self.lanes_key = f"{self.window_key} {narrow} {self.span} {shown}"
         self.side_key = f"{self.window_key} {picked} {view.zone_label}"
@@ -215,6 +218,7 @@ class _Shown:
             edges, self.rows, found, self.names, self.start_ns, self.colours, self.narrow
         )
         drawn.figure["data"][0] = self._selection()
+        figure = marks.mark(drawn.figure, self.changed, lambda ns: (ns - self.start_ns) / 1e6, self.colours)
         under = self._under(found)
         where = (
             "" if view.zoom_ns is None else f", {words.duration(self.span[1] - self.span[0])} of the window"
@@ -222,12 +226,13 @@ class _Shown:
         path = int(edges.on_path.sum())
         spoken = (
             f"Timeline of {len(self.rows.workers)} workers{where}, {under}: {words.count(path, 'segment')}."
+            f"{marks.spoken(self.changed, view)}"
         )
         height = {"height": drawn.height_px}
         around = {
             "chart_style": height, "frame_style": height, "under": under, "spoken": spoken, "waited": True
         }  # fmt: skip
-        return {"figure": drawn.figure}, around
+        return {"figure": figure}, around
 
     def _under(self, found: Detail) -> str:
         if not len(self.rows.workers):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,11 +11,14 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser import PASSWORD, Visitor, accessibility_faults
 from tests.support.changes import COUNT, SPLIT, draft, make_job
+from tests.support.fleet import advise_here
 from tests.support.flink_engine_server import FlinkServer, flink_server
 from tests.support.flink_runs import around
+from tests.support.scaling import SOURCE_NAME, recorded
 from webapp.accounts.models import User
+from webapp.analysis.models import ScalingSetup
 from webapp.audit.models import AuditEvent
-from webapp.jobs.models import Job, Membership, Role
+from webapp.jobs.models import Job, JobGroup, Membership, Role
 from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import Proposal
 from webapp.reconfigurations.services import approve, propose
@@ -85,6 +89,27 @@ def test_one_approves_and_the_other_with_the_older_page_is_told_what_was_decided
         ("anna", "proposal.approve", "done"),
         ("ben", "proposal.approve", "refused"),
     ]
+
+
+def test_what_is_recommended_is_proposed_by_a_button_for_somebody_else_to_decide(visit: Visit) -> None:
+    job = recorded()
+    job.group = JobGroup.objects.create(name="team")
+    job.save()
+    ScalingSetup.objects.create(job=job, targets_per_s={SOURCE_NAME: 900})
+    advise_here(time.time_ns())
+    give("olga", job, Role.OPERATOR)
+    give("anna", job, Role.APPROVER)
+    page = enter(visit, "olga", f"/jobs/{job.pk}?tab=scaling")
+    button = page.get_by_role("button", name="Propose this: split 1 → 5 and count 1 → 2")
+    expect(page.locator("#offer")).to_contain_text("Weir only observes this job")
+    button.click()
+    expect(page.locator("#offer")).to_contain_text("waits for a decision")
+    expect(page.locator("#proposal-approve")).to_have_count(0)
+    row = Proposal.objects.get(job=job)
+    assert (row.by_hand, row.proposed_by_name, row.state) == (True, "olga", State.PROPOSED)
+    other = enter(visit, "anna", f"/jobs/{job.pk}?tab=scaling")
+    expect(other.locator("#offer")).to_contain_text("Made byolga, by hand")
+    assert trail(row) == [("olga", "proposal.propose", "done")]
 
 
 def test_a_rejection_needs_a_reason_and_ends_the_proposal(visit: Visit) -> None:

@@ -1,5 +1,6 @@
 """One window in detail."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ from tests.support.browser import Visitor, at_rest
 from webapp.analysis import timelines
 from webapp.analysis.models import Timeline, TimelineState
 from webapp.jobs.models import Job
+from webapp.telemetry.models import Annotation
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("timeline_worker")]
 
@@ -55,6 +57,20 @@ def test_hovering_names_the_operator_and_a_click_opens_the_segment(job: Job, ali
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     expect(page.locator("#side dl")).to_contain_text("Duration")
     expect(page.locator("#side dl")).to_contain_text("CP")
+
+
+def test_a_change_within_the_window_is_marked_where_it_happened(job: Job, alice: Visitor) -> None:
+    page = open_timeline(alice, job)
+    start = int(re.search(r"window=(\d+)", page.url)[1])  # type: ignore[index]
+    at_ns = start + 400_000_000
+    Annotation.objects.create(
+        job=job, kind="reconfiguration", key="7", start_ns=at_ns, end_ns=at_ns, label="split 1 → 5"
+    )
+    page.reload()
+    expect(page.locator("#chart-lanes .annotation")).to_contain_text("7")
+    mark = page.evaluate("document.querySelector('#chart-lanes').layout.annotations[0]")
+    assert (mark["x"], mark["hovertext"][:26]) == (400, "Proposal 7: split 1 → 5, u")
+    expect(page.locator("#frame-lanes")).to_have_attribute("aria-label", re.compile("1 change marked"))
 
 
 def test_neighbouring_windows_are_one_step_away(job: Job, alice: Visitor) -> None:

@@ -129,6 +129,26 @@ def test_each_role_can_do_what_it_may_and_nothing_else(action: str) -> None:
         assert foreign.name not in answer.content.decode()
 
 
+def test_only_superusers_freeze_and_free_all_jobs_and_only_once() -> None:
+    job, row = known_job()
+    admin, boss = member(job, Role.ADMIN), User.objects.create_superuser("boss")
+    everything = Freeze.objects.filter(job=None, lifted_at=None)
+    freeze = press("freeze-all", **{"freeze-reason.value": "a sale"})
+    lift = press("lift-all")
+    assert "Not done" in freeze(admin, job, row).content.decode()
+    assert not everything.exists()
+    assert "Not done" in press("freeze-all")(boss, job, row).content.decode(), "without a reason"
+    freeze(boss, job, row)
+    assert everything.get().reason == "a sale"
+    assert "frozen already" in freeze(boss, job, row).content.decode()
+    approver = member(job, Role.APPROVER)
+    assert "boss froze everything" in decide("approve")(approver, job, row).content.decode()
+    assert "Not done" in lift(admin, job, row).content.decode()
+    lift(boss, job, row)
+    assert not everything.exists()
+    assert Proposal.objects.get(pk=row.pk).state == State.PROPOSED
+
+
 def test_a_forged_decision_of_a_viewer_and_of_a_stranger_changes_nothing_and_is_recorded() -> None:
     job, row = known_job()
     viewer, stranger = member(job, Role.VIEWER), person("stranger")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from dataclasses import replace
 
@@ -11,6 +13,8 @@ from analytics.model.burst_answers import Strategy
 from analytics.model.reconfigurations import binding_of
 from tests.support import clusters, fleet
 from tests.support.burst_models import worked_example
+from tests.support.changes import member
+from tests.support.receiver import Receiver
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
 from webapp.bursts import deriving, services, simulations
@@ -20,10 +24,13 @@ from webapp.bursts.rebalancing import propose_rebalance
 from webapp.jobs.models import Job, JobGroup, Membership, Role
 from webapp.jobs.services import ensure_job
 from webapp.reconfigurations.errors import InvalidProposalError, NotAllowedError
+from webapp.reconfigurations.lifecycle import State
 from webapp.reconfigurations.models import ChangePolicy, EngineKind, Kind, Mode, Proposal
-from webapp.reconfigurations.services import Draft, propose
+from webapp.reconfigurations.services import Draft, approve, propose
+from workers.tasks.apply import apply_proposal
 
 pytestmark = pytest.mark.django_db(transaction=True)
+SECRET = f"whsec_{base64.b64encode(b'a key of some length, for tests.').decode()}"
 
 
 @pytest.fixture
@@ -134,11 +141,11 @@ def test_a_cluster_whose_answers_are_of_other_applications_does_not_guard_and_sa
     assert checked(job).startswith("all inputs of the cluster prod")
 
 
-def rebalanced(boss: User, engine: EngineKind = EngineKind.WEBHOOK) -> tuple[Job, Cluster]:
+def rebalanced(boss: User, engine: EngineKind = EngineKind.WEBHOOK, **rules: str) -> tuple[Job, Cluster]:
     job = ensure_job("app1")
     job.group = JobGroup.objects.create(name="ours")
     job.save()
-    ChangePolicy.objects.create(job=job, mode=Mode.RECOMMEND, engine=engine)
+    ChangePolicy.objects.create(job=job, mode=Mode.RECOMMEND, engine=engine, **rules)
     cluster = services.create_cluster(boss, "prod", worked_example(), group=job.group)
     services.set_rates(boss, cluster, {"app1": 0.05, "app2": 0.05}, time.time_ns())
     clusters.survey_here()
@@ -156,6 +163,23 @@ def test_the_plan_becomes_a_rebalance_proposal_in_whole_key_groups(boss: User) -
     assert headroom["exact_all_by"] == pytest.approx(0.11, abs=1e-6)
     assert 0.10 < headroom["rounded_all_by"] <= headroom["exact_all_by"] + 1e-9
     assert "app2" in proposal.risks[0]
+
+
+def test_an_approved_rebalance_is_handed_over_with_its_fractions_and_key_groups(boss: User) -> None:
+    receiver = Receiver()
+    job, cluster = rebalanced(boss, engine_url=receiver.url, webhook_secret=SECRET)
+    proposal = propose_rebalance(boss, cluster, job, "before the sale")
+    approve(member(job, Role.APPROVER), proposal.pk, expected_version=1, reason="it has room")
+    apply_proposal(proposal.pk)
+    receiver.close()
+    proposal.refresh_from_db()
+    assert proposal.state == State.APPLIED, proposal.state_reason
+    ((_, headers, body),) = receiver.got
+    told = json.loads(body)
+    assert headers["webhook-signature"].startswith("v1,")
+    assert (told["data"]["kind"], told["data"]["job"]) == ("rebalance", "app1")
+    handed = told["data"]["change"]["rebalance"]["components"]
+    assert handed == proposal.change["rebalance"]["components"]
 
 
 def test_what_moves_no_keys_and_who_may_not_are_refused(boss: User) -> None:
