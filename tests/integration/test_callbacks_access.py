@@ -187,14 +187,20 @@ def test_nonsense_in_a_decision_decides_nothing() -> None:
     assert row.state == State.PROPOSED
 
 
-def test_pages_of_foreign_proposals_look_as_if_there_were_none() -> None:
-    job, row = known_job()
-    stranger, viewer = person("stranger"), member(job, Role.VIEWER)
-    for path in (f"/proposals/{row.pk}", f"/jobs/{job.pk}"):
-        given = {"route.data": {"path": path, "tab": "changes"}}
-        for who, found in ((stranger, False), (viewer, True)):
-            answer = call(signed_in(who), "route.data", given, "page.children")
-            assert ("not-found" not in answer.content.decode()) is found
+def test_every_role_reads_the_pages_of_its_own_jobs_and_finds_none_of_foreign_ones() -> None:
+    foreign, theirs = known_job()
+    for role in (None, *Role):
+        job, row = known_job()
+        who = signed_in(member(job, role) if role is not None else person("stranger"))
+        own = role is not None
+        for one, proposal, found in ((job, row, own), (foreign, theirs, False)):
+            pages = [(f"/proposals/{proposal.pk}", None)]
+            pages += [(f"/jobs/{one.pk}", tab) for tab in ("limits", "scaling", "changes", "rules")]
+            for path, tab in pages:
+                given = {"route.data": {"path": path, "tab": tab}}
+                shown = call(who, "route.data", given, "page.children").content.decode()
+                assert ("not-found" not in shown) is found, (role, path, tab)
+                assert (one.name in shown) <= found, (role, path, tab)
 
 
 def test_the_audit_file_has_what_its_reader_may_see() -> None:
