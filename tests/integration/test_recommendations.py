@@ -137,6 +137,20 @@ def test_rates_that_cannot_be_read_are_told_and_hold_up_no_other_job(now_ns: int
     assert setup_of(bad).error == ""
 
 
+def test_a_window_that_cannot_be_read_wipes_nothing_of_what_the_policy_remembers(now_ns: int) -> None:
+    seen = fleet.measured(1, now_ns - 90 * SECOND_NS)
+    job = fleet.store(seen)
+    fleet.advise_here(now_ns - 90 * SECOND_NS)
+    before = setup_of(job).memory
+    assert before
+    fleet.store(later(seen, 30))
+    newest = Rates.objects.filter(job=job).latest("at_ns")
+    Rates.objects.filter(pk=newest.pk).update(payload=packed.pack({"topology": {}, "window": None}))
+    fleet.advise_here(now_ns)
+    assert setup_of(job).error
+    assert setup_of(job).memory == before
+
+
 def test_a_null_character_in_a_name_holds_up_nobody(now_ns: int) -> None:
     seen = fleet.measured(1, now_ns)
     operators = tuple(replace(item, name=f"{item.name}\0") for item in seen.topology.operators)

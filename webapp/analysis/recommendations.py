@@ -77,11 +77,13 @@ _REMEMBER = """
     SELECT job_id, policy, '{}', '{}', true, memory, at_ns, error, revision + 1
     FROM advised JOIN jobs_job ON jobs_job.id = job_id
     ON CONFLICT (job_id) DO UPDATE
-    SET memory = excluded.memory, seen_ns = excluded.seen_ns, error = excluded.error, revision = excluded.revision
+    SET memory = CASE WHEN excluded.error = '' THEN excluded.memory ELSE setup.memory END,
+        seen_ns = excluded.seen_ns, error = excluded.error, revision = excluded.revision
     WHERE setup.revision + 1 = excluded.revision
     RETURNING job_id
 """
-"""What the policy remembers. A job without a setup gets the one it was advised with: the defaults."""
+"""What the policy remembers; a window that could not be read changes nothing of that. A job without a setup gets the
+one it was advised with: the defaults."""
 
 _CONFIRM = """
     UPDATE analysis_recommendation AS current
