@@ -161,7 +161,7 @@ def _rate(name: str, key: str, predicted: float, seen: Measured | None, toleranc
         return Finding("source_rate_per_s", key, predicted, before, None, None, _too_little(f"{name}'s rate"))
     # More than predicted is no disappointment.
     agrees = after >= predicted * (1 - tolerance.rate_ratio)
-    says = f"{name} delivers {after:,.0f} records/s, predicted were {predicted:,.0f}"
+    says = f"{name} delivers {after:,.0f} records/s (predicted: {predicted:,.0f})"
     return Finding("source_rate_per_s", key, predicted, before, after, agrees, says)
 
 
@@ -170,7 +170,7 @@ def _share(name: str, key: str, predicted: float, seen: Measured | None, toleran
     if after is None:
         return Finding("utilisation", key, predicted, before, None, None, _too_little(f"{name}'s load"))
     agrees = abs(after - predicted) <= tolerance.utilisation
-    says = f"{name} is busy {after:.0%} of the time, predicted were {predicted:.0%}"
+    says = f"{name} is busy {100 * after:.0f} % of the time (predicted: {100 * predicted:.0f} %)"
     return Finding("utilisation", key, predicted, before, after, agrees, says)
 
 

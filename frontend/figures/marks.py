@@ -19,6 +19,10 @@ SIGNS = {
 """Sign and colour by verdict."""
 
 PENDING = ("●", "accent")
+CROWDED, ROWS, ROW_PX = 0.1, 3, 18
+"""Labels nearer than this share of the axis stand one under the other, in so many rows."""
+LATE = 0.9
+"""A label behind this share of the axis stands left of its line: right of it, it would be cut off."""
 
 
 def mark(
@@ -28,7 +32,10 @@ def mark(
     if not changes:
         return figure
     lines, labels = [], []
-    for change in changes:
+    places = _places(
+        [x_of(change.at_ns) for change in changes], figure["layout"].get("xaxis", {}).get("range")
+    )
+    for change, (row, anchor) in zip(changes, places, strict=True):
         sign, kind = SIGNS.get(State(change.state), PENDING) if change.state else PENDING
         x, colour = x_of(change.at_ns), colours.surface(kind)
         lines.append({
@@ -36,7 +43,8 @@ def mark(
             "line": {"color": colour, "width": 2, "dash": "dot"},
         })  # fmt: skip
         labels.append({
-            "xref": "x", "yref": "paper", "x": x, "y": 1, "xanchor": "left", "yanchor": "top", "showarrow": False,
+            "xref": "x", "yref": "paper", "x": x, "y": 1, "xanchor": anchor, "yanchor": "top",
+            "yshift": -ROW_PX * row, "showarrow": False,
             "text": f"{sign} {change.proposal_id}", "hovertext": told(change), "bgcolor": colours.surface("card"),
             "bordercolor": colour, "borderpad": 1, "font": {"size": 11, "color": colour},
         })  # fmt: skip
@@ -46,6 +54,20 @@ def mark(
         "annotations": [*layout.get("annotations", []), *labels],
     }
     return {**figure, "layout": {**layout, **more}}
+
+
+def _places(at: Sequence[float], ends: Sequence[float] | None) -> list[tuple[int, str]]:
+    """The row of each label and the side of its line that it stands on, so that all can be read."""
+    first, last = ends or (min(at), max(at))
+    span = (last - first) or 1.0
+    found = [(0, "left")] * len(at)
+    before = None
+    for i in sorted(range(len(at)), key=lambda i: at[i]):
+        near = before is not None and at[i] - at[before] < CROWDED * span
+        row = (found[before][0] + 1) % ROWS if near and before is not None else 0
+        late = ends is not None and at[i] - first > LATE * span
+        found[i], before = (row, "right" if late else "left"), i
+    return found
 
 
 def told(change: AppliedChange) -> str:

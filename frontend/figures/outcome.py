@@ -15,6 +15,8 @@ from webapp.reconfigurations.outcome import Seen
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 SIGNS = ("circle", "square", "diamond", "triangle-up", "x", "star")
+SIGN_TEXTS = ("●", "■", "◆", "▲", "✕", "★")
+"""The same signs in a text."""
 MOST = 6
 ROW_PX = 170
 MARGIN_PX = 60
@@ -86,10 +88,14 @@ def figure(seen: Seen, view: View, colours: Palette) -> Figure:
             shapes += _band(seen, line[3], name, last, view, colours)
     layout = base.layout(
         colours, hovermode="x unified", shapes=shapes, annotations=notes, dragmode=False,
-        margin={"l": 52, "r": 12, "t": 24, "b": 32}, showlegend=len(data) > 0,
-        legend={"orientation": "h", "y": -0.08, "yanchor": "top", "font": {"size": 11}}, **drawn,
+        margin={"l": 52, "r": 12, "t": 24, "b": 32}, **drawn,
     )  # fmt: skip
     return {"data": data, "layout": layout}
+
+
+def colour_of(rank: int, colours: Palette) -> str:
+    """The colour of a chart's lines, in their order."""
+    return colours.surface("accent" if rank == 0 else "text" if rank == 1 else "muted")
 
 
 def _traces(
@@ -97,7 +103,7 @@ def _traces(
     *, share: bool,
 ) -> list[dict[str, Any]]:  # fmt: skip
     name, measured, predicted, _ = line
-    colour = colours.surface("accent" if rank == 0 else "text" if rank == 1 else "muted")
+    colour = colour_of(rank, colours)
     unit = "%{y:.0%}" if share else "%{y:,.4~g}"
     samples = sorted(measured.samples)
     times = [view.axis_ms(_ns_of(seen, at_s)) for at_s, _ in samples]
@@ -116,7 +122,7 @@ def _traces(
     expected = {
         "type": "scatter", "mode": "lines", "name": f"{name}, predicted", "x": ends, "y": [predicted] * 2,
         "yaxis": axis, "hovertemplate": unit,
-        "line": {"color": colours.surface("open"), "width": 1.5, "dash": "dash"}, "showlegend": rank == 0,
+        "line": {"color": colours.surface("open"), "width": 1.5, "dash": "dash"},
     }  # fmt: skip
     return [observed, expected]
 

@@ -114,12 +114,17 @@ def sentence(mine: Sequence[Proposal], now: datetime) -> str:
     """How much waits, and what that costs."""
     if not mine:
         return "Nothing waits for you."
-    behind = sum(row.shortfall_per_s for row in mine)
-    cost = f" Together their jobs stay {words.rate(behind)} behind what they should do." if behind > 0 else ""
+    behind = words.rate(sum(row.shortfall_per_s for row in mine))
     soon = min(mine, key=lambda row: row.expires_at)
-    verb = "wait" if len(mine) > 1 else "waits"
-    told_soon = f" The next to expire is {soon.job.name}, in {told.span(soon.expires_at - now)}."
-    return f"{words.count(len(mine), 'proposal')} {verb} for you.{cost}{told_soon}"
+    left = told.span(soon.expires_at - now)
+    if len(mine) == 1:
+        cost = (
+            f" {soon.job.name} stays {behind} behind what it should do." if soon.shortfall_per_s > 0 else ""
+        )
+        return f"1 proposal waits for you.{cost} It expires in {left}."
+    costly = any(row.shortfall_per_s > 0 for row in mine)
+    cost = f" Together their jobs stay {behind} behind what they should do." if costly else ""
+    return f"{len(mine):,} proposals wait for you.{cost} The next to expire is {soon.job.name}, in {left}."
 
 
 def _both(found: dict[str, list[Proposal]], chosen: Proposal | None, view: View, now: datetime) -> Any:
@@ -153,7 +158,9 @@ def _both(found: dict[str, list[Proposal]], chosen: Proposal | None, view: View,
 def _group(key: str, rows: Sequence[Proposal], chosen: Proposal, now: datetime) -> list[Any]:
     if not rows and key != "mine":
         return []
-    head = html.H2([GROUPS[key], html.Span(f" {len(rows)}", className="muted")])
+    order = " · what costs most to let wait first" if len(rows) > 1 and key != "today" else ""
+    head = html.H2([GROUPS[key], html.Span(f" {len(rows)}", className="muted"),
+                    html.Small(order, className="muted")])  # fmt: skip
     if not rows:
         return [head, html.P("Nothing waits for you.", className="muted")]
     return [head, *[_item(row, row.pk == chosen.pk, now) for row in rows]]
@@ -164,16 +171,17 @@ def _item(row: Proposal, current: bool, now: datetime) -> Any:
     mark = {"aria-current": "true"} if current else {}
     when = f"waits {told.span(now - row.created_at)} · expires in {told.span(row.expires_at - now)}"
     cost = f"{words.rate(row.shortfall_per_s)} behind" if row.shortfall_per_s > 0 else "costs nothing to wait"
-    risk = html.Span("⚠ risky", className="warn") if row.risks and is_open else None
+    risk = html.Span("⚠ risky", className="warn") if row.risks else None
+    names = {"title": f"{row.job.name}: {described(row)}"}  # what does not fit is cut off
     return html.Button(
         [
-            html.Span([html.Strong(row.job.name), told.badge(row)], className="item-head"),
+            html.Span([html.Strong(row.job.name), risk if is_open else told.badge(row)], className="item-head"),
             html.Span(described(row)),
-            html.Span([f"{cost} · {when}" if is_open else told.standing(row, now), " ", risk], className="muted"),
+            html.Span(f"{cost} · {when}" if is_open else told.standing(row, now), className="muted"),
         ],
         className="inbox-item",
         key=str(row.pk),
-        **{"data-item": str(row.pk), **mark},
+        **{"data-item": str(row.pk), **mark, **names},
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update, set_props
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import QuerySet
 
 from frontend import freshness
 from frontend.addressed import job_at
@@ -91,7 +92,8 @@ def _freezing(admin: bool) -> Any:
                 [
                     field("Why", "freeze-reason", dcc.Input(id="freeze-reason", maxLength=500, disabled=disabled)),
                     html.Button("Freeze this job", id="freeze-job", className="primary harmful", disabled=disabled),
-                    html.Button("Lift this job's freeze", id="lift-job", className="tool", disabled=disabled),
+                    html.Button("Lift this job's freeze", id="lift-job", className="tool", disabled=disabled,
+                                hidden=True),
                     *(_everything() if person().is_superuser else []),
                 ],
                 className="connection-fields",
@@ -106,7 +108,7 @@ def _freezing(admin: bool) -> Any:
 def _everything() -> list[Any]:
     return [
         html.Button("Freeze all jobs", id="freeze-all", className="primary harmful"),
-        html.Button("Lift the freeze of all jobs", id="lift-all", className="tool"),
+        html.Button("Lift the freeze of all jobs", id="lift-all", className="tool", hidden=True),
     ]
 
 
@@ -213,10 +215,17 @@ def refresh(
     job, view = job_at(path), View.parse(query or "")
     draw_head(analysis.limits(job, *view.span(freshness.now_ns())), view)
     standing = _standing(job, view)
+    for identity, frozen in (("lift-job", job.freezes.filter(lifted_at=None)), ("lift-all", _of_all())):
+        if identity == "lift-job" or person().is_superuser:
+            set_props(identity, {"hidden": not frozen.exists()})
     return [
         sentence(job, policies.rules_of(job)), *body.changed(drawn, standing),
         *body.changed(roles_drawn, _members(job)),
     ]  # fmt: skip
+
+
+def _of_all() -> QuerySet[Freeze]:
+    return Freeze.objects.filter(job=None, lifted_at=None)
 
 
 def _standing(job: Job, view: View) -> list[Any]:

@@ -178,6 +178,7 @@ def test_every_kind_fires_is_told_and_ends(name: str, job: Job, boss: User, rece
     evaluate(now)
     [message] = Message.objects.all()
     assert message.content["title"].startswith("FIRING: it")
+    assert Alert.objects.get().job_id == (None if name == "headroom" else job.pk)
     assert said in message.content["text"]
     relieve()
     evaluate(now + timedelta(seconds=75))
@@ -247,6 +248,7 @@ def test_a_removed_rule_ends_what_channels_believe_to_fire(job: Job, boss: User,
     made = rule(boss, group_of(job))
     windows(job, now - timedelta(seconds=30), BAD)
     evaluate(now)
+    alert_services.silence(boss, group_of(job), now + timedelta(hours=1), "nobody could tell it later")
     alert_services.remove_rule(boss, made.pk)
     assert send_due(5) == 2
     assert [json.loads(body)["event_action"] for _, _, body in receiver.got] == ["trigger", "resolve"]
@@ -302,9 +304,16 @@ def test_forged_callbacks_of_a_viewer_and_of_a_stranger_change_nothing(job: Job,
     form |= {"name": "forged", "target": "", "clear": "", "fire_after": "", "clear_after": ""}
     saved = {f"rule-{name}.value": given for name, given in form.items()}
     quiet = {"silence-what.value": f"rule:{made.pk}", "silence-for.value": "60", "silence-reason.value": "x"}
+    quiet["silence-job.value"] = str(job.pk)
     for who in (member(job, Role.VIEWER), member(make_job(), Role.ADMIN, "foreign")):
         client = signed_in(who)
-        for do, pk in (("acknowledge", alert.pk), ("remove", made.pk), ("end", 1), ("edit", made.pk)):
+        for do, pk in (
+            ("acknowledge", alert.pk),
+            ("remove", made.pk),
+            ("end", 1),
+            ("silence", alert.pk),
+            ("edit", made.pk),
+        ):
             data = {"alert-do.data": {"do": do, "id": pk, "sent": 1}, "url.search": ""}
             assert call(client, "alert-do.data", data).status_code == 200
         call(client, "rule-save.n_clicks", {"rule-save.n_clicks": 1, "rule-id.data": made.pk, **saved})

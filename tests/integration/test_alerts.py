@@ -22,11 +22,12 @@ from tests.support.mail_server import mail_server
 from tests.support.receiver import Receiver
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
+from webapp.bursts.models import Cluster, HeadroomPoint
 from webapp.jobs.models import Job, Role
 from webapp.notifications import alert_selectors, alert_services, channels, retention
 from webapp.notifications.alert_evaluation import evaluate_due
 from webapp.notifications.alert_models import Alert, AlertRule, RuleKind, Silence
-from webapp.notifications.alert_reading import EVERY
+from webapp.notifications.alert_reading import EVERY, ns
 from webapp.notifications.content import Composer
 from webapp.notifications.models import DeliveryState, Message, Subscription
 from webapp.queue import enqueue
@@ -156,6 +157,85 @@ def test_a_silence_hides_but_does_not_lose(job: Job, boss: User, receiver: Recei
     trail = AuditEvent.objects.filter(actor_id=operator.pk).order_by("id")
     assert [row.action for row in trail] == ["silence.create", "silence.create", "silence.end"]
     assert (made_silence.by_name, made_silence.reason) == (operator.username, "a sale")
+
+
+def test_a_silence_of_one_job_says_nothing_of_it_and_all_of_the_others(
+    job: Job, boss: User, receiver: Receiver
+) -> None:
+    now, group = timezone.now(), group_of(job)
+    other = make_job()
+    Job.objects.filter(pk=other.pk).update(group=group)
+    webhook(boss, job, receiver)
+    rule(boss, group)
+    operator, hour = member(job, Role.OPERATOR), now + timedelta(hours=1)
+    quiet = alert_services.silence(operator, group, hour, "new disks", job=job)
+    for one in (job, other):
+        windows(one, now - timedelta(seconds=30), BAD)
+    evaluate(now)
+    seen = {row.subject_name: row.silenced for row in alert_selectors.firing(boss, now)}  # type: ignore[attr-defined]
+    assert seen == {job.name: True, other.name: False}
+    alert_services.end_silence(operator, quiet.pk)
+    evaluate(now)
+    again = alert_services.silence(operator, group, hour, "more disks", AlertRule.objects.get(), job)
+    windows(other, now - timedelta(seconds=20), GOOD)
+    evaluate(now)
+    windows(job, now - timedelta(seconds=20), GOOD)
+    evaluate(now)
+    alert_services.end_silence(operator, again.pk)
+    evaluate(now)
+    about = f"count is busy ({group.name})"
+    assert told() == [
+        f"FIRING: {about}: {other.name}", f"FIRING: {about}: {job.name}", f"PARTLY OVER: {about}: {other.name}",
+        f"RESOLVED: {about}: {job.name}",
+    ]  # fmt: skip
+    first, second, third, last = (row.content for row in Message.objects.order_by("id"))
+    assert job.name not in first["text"], "what is silenced is not mentioned"
+    assert f"Fires still: {other.name}, since" in second["text"]
+    assert third["text"].splitlines()[-1] == f"Silenced after it had fired: {job.name}"
+    assert [row["action"] for row in (third, last)] == ["trigger", "resolve"], "people believed that it fires"
+    trail = AuditEvent.objects.filter(actor_id=operator.pk).order_by("id")
+    assert list(trail.values_list("action", "job_id", "job_name", "detail__rule")) == [
+        ("silence.create", job.pk, job.name, None), ("silence.end", job.pk, job.name, None),
+        ("silence.create", job.pk, job.name, "count is busy"), ("silence.end", job.pk, job.name, "count is busy"),
+    ]  # fmt: skip
+
+
+def test_a_silence_of_a_job_for_one_rule_leaves_its_other_rules_and_what_no_job_owns(
+    job: Job, boss: User, receiver: Receiver
+) -> None:
+    now, group = timezone.now(), group_of(job)
+    webhook(boss, job, receiver)
+    quiet = rule(boss, group, name="quiet")
+    rule(boss, group, name="loud")
+    cluster = Cluster.objects.create(name="nodes", group=group)
+    HeadroomPoint.objects.create(
+        cluster=cluster, at_ns=ns(now) - 1, version="1", rates=[1.0], ratio=0.1, joint=1.0, single=1.0
+    )
+    room = rule(boss, group, name="room", kind=RuleKind.HEADROOM, threshold=0.2, clear=0.2, fire_after=1)
+    alert_services.silence(boss, group, now + timedelta(hours=1), "new disks", quiet, job)
+    windows(job, now - timedelta(seconds=30), BAD)
+    evaluate(now)
+    assert told() == [f"FIRING: loud ({group.name}): {job.name}", f"FIRING: room ({group.name}): nodes"]
+    alert_services.silence(boss, group, now + timedelta(hours=1), "new disks", job=job)
+    seen = {row.rule.name: row.silenced for row in alert_selectors.firing(boss, now)}  # type: ignore[attr-defined]
+    assert seen == {"quiet": True, "loud": True, "room": False}
+    stranger, until = make_job(), now + timedelta(hours=1)
+    of_another = rule(boss, group, name="of another", job_id=job.pk)
+    second = make_job()
+    Job.objects.filter(pk=second.pk).update(group=group)
+    second.refresh_from_db()
+    for named, about, why in (
+        (None, stranger, "the group has no such job"), (room, job, "the rule watches clusters, not jobs"),
+        (of_another, second, "the rule watches another job"),
+    ):  # fmt: skip
+        with pytest.raises(ValidationError) as refused:
+            alert_services.silence(boss, group, until, "x", named, about)
+        assert refused.value.message_dict == {"job": [why]}
+    assert Silence.objects.count() == 2
+    Job.objects.filter(pk=job.pk).delete()
+    assert not Silence.objects.exists()
+    evaluate(now)
+    assert told()[2:] == [f"RESOLVED: loud ({group.name}): {job.name}"], "a removed job's alerts are over"
 
 
 def test_what_begins_and_ends_in_silence_is_in_the_history_and_told_to_nobody(

@@ -56,7 +56,7 @@ def test_a_prediction_that_came_true_is_verified(job: Job) -> None:
     row = decided(propose(None, job, draft()))
     around(row, 198, 900.7, {SPLIT: 0.92, COUNT: 0.7})
     assert judged(row).state == State.VERIFIED
-    assert row.state_reason.startswith("Source: events delivers 901 records/s, predicted were 900")
+    assert row.state_reason.startswith("Source: events delivers 901 records/s (predicted: 900)")
     assert row.verdict["findings"][0] | {"says": ""} == {
         "what": "source_rate_per_s", "operator_id": SOURCE, "predicted": 900.0, "before": 198, "after": 900.7,
         "agrees": True, "says": "",

@@ -30,8 +30,8 @@ def test_what_came_true_is_verified_with_the_numbers() -> None:
     verdict = judge(PREDICTED, seen(over_time(198, 900.7)), names=NAMES)
     assert verdict.outcome is Outcome.VERIFIED
     assert verdict.reasons == (
-        "events delivers 901 records/s, predicted were 900",
-        "split is busy 92% of the time, predicted were 90%",
+        "events delivers 901 records/s (predicted: 900)",
+        "split is busy 92 % of the time (predicted: 90 %)",
     )
     assert (verdict.findings[0].before, verdict.findings[0].after) == (198, 900.7)
 
@@ -48,7 +48,7 @@ def test_more_than_predicted_is_no_disappointment() -> None:
 def test_a_load_that_is_not_as_predicted_leaves_doubts() -> None:
     verdict = judge(PREDICTED, seen(over_time(198, 900), over_time(1.0, 0.5)), names=NAMES)
     assert verdict.outcome is Outcome.INCONCLUSIVE
-    assert verdict.reasons == ("split is busy 50% of the time, predicted were 90%",)
+    assert verdict.reasons == ("split is busy 50 % of the time (predicted: 90 %)",)
 
 
 def test_what_is_younger_than_eighty_seconds_is_not_listened_to() -> None:

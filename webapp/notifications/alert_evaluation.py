@@ -1,4 +1,4 @@
-"""Evaluating rules: new values, what they change, and one message about all of it to every channel of the group.
+"""Evaluating rules: new values, what they change, and having it told.
 
 A rule is evaluated by whoever holds its row, in one transaction with the rows that say what fires and with the
 messages to be sent (ADR 17): ten workers tell once, and one that dies loses nothing.
@@ -7,24 +7,19 @@ messages to be sent (ADR 17): ten workers tell once, and one that dies loses not
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
 
 from django.db import transaction
-from django.db.models import Q
 
-from analytics.alerting.machine import Change, Point, Told, Turn, follow, to_tell
-from webapp.notifications import alert_reading, channels
-from webapp.notifications.alert_models import Alert, AlertRule, AlertWatch, Silence
+from analytics.alerting.machine import Change, Point, Turn, follow
+from webapp.notifications import alert_reading
+from webapp.notifications.alert_models import Alert, AlertRule, AlertWatch
 from webapp.notifications.alert_reading import EVERY, Series
-from webapp.notifications.alert_words import message
-from webapp.notifications.models import Channel
+from webapp.notifications.alert_telling import silenced_of, tell
 
 logger = logging.getLogger(__name__)
-_Row = TypeVar("_Row")
 
-PATH = "/notifications?tab=alerts"
 GONE = "there is nothing to watch any more"
 
 
@@ -74,7 +69,7 @@ def _evaluate(rule: AlertRule, now: datetime) -> None:
         moved, update_conflicts=True, unique_fields=["rule", "subject"], update_fields=fields
     )
     _end_gone(rule, {series.key for series in found}, open_, now)
-    tell(rule, now)
+    tell(rule, silenced_of(rule, now))
 
 
 def _keep(rule: AlertRule, series: Series, changes: Sequence[Change], open_: dict[str, Alert]) -> None:
@@ -97,7 +92,7 @@ def _keep(rule: AlertRule, series: Series, changes: Sequence[Change], open_: dic
 def _fire(rule: AlertRule, series: Series, turn: Change) -> Alert:
     return Alert.objects.create(
         rule=rule, subject=series.key, subject_name=series.name[:300], path=series.path,
-        fired_at=_time(turn.at_ns), worst=turn.value, last=turn.value,
+        job_id=series.job_id, fired_at=_time(turn.at_ns), worst=turn.value, last=turn.value,
     )  # fmt: skip
 
 
@@ -114,42 +109,6 @@ def _end_gone(rule: AlertRule, keys: set[str], open_: dict[str, Alert], now: dat
             alert.resolved_at, alert.ended_by = now, GONE
             alert.save(update_fields=["resolved_at", "ended_by"])
     rule.watches.exclude(subject__in=keys).delete()
-
-
-def is_silenced(rule: AlertRule, now: datetime) -> bool:
-    """Whether a silence lies on the rule or on its group."""
-    live = Silence.objects.filter(group=rule.group_id, ended_at=None, until__gt=now)
-    return live.filter(Q(rule=None) | Q(rule=rule)).exists()
-
-
-def tell(rule: AlertRule, now: datetime, why: str = "") -> None:
-    """One message to each channel about all that people do not know yet; the caller holds the rule's row."""
-    silenced = is_silenced(rule, now)
-    unsaid = rule.alerts.filter(Q(told=Told.NOTHING, resolved_at=None) | Q(told=Told.FIRED))
-    rows = list(unsaid.order_by("fired_at", "pk"))
-    news: dict[Told, list[Alert]] = {Told.FIRED: [], Told.RESOLVED: []}
-    for row in rows:
-        wanted = to_tell(Told(row.told), row.resolved_at is None, silenced)
-        if wanted is not None:
-            news[wanted].append(row)
-    if not any(news.values()):
-        return
-    for told, changed in news.items():
-        Alert.objects.filter(pk__in=[row.pk for row in changed]).update(told=told)
-    still = _without(rows, (*news[Told.FIRED], *news[Told.RESOLVED]))
-    for row in rows:
-        row.rule = rule
-    title, text = message(rule, news[Told.FIRED], news[Told.RESOLVED], still, why)
-    over = not news[Told.FIRED] and not still
-    for channel in Channel.objects.filter(group=rule.group_id).select_related("group"):
-        channels.post(
-            channel, title=title, text=text, path=PATH, severity=rule.severity, key=f"weir-alert-{rule.pk}",
-            action="resolve" if over else "trigger",
-        )  # fmt: skip
-
-
-def _without(rows: Iterable[_Row], others: Sequence[_Row]) -> list[_Row]:
-    return [row for row in rows if row not in others]
 
 
 def _time(at_ns: int) -> datetime:

@@ -97,13 +97,15 @@ class AlertWatch(models.Model):
 class Alert(models.Model):
     """A time in which a rule fired for a subject; open until ``resolved_at``.
 
-    ``subject_name`` and ``path`` are how people know and find it. ``worst`` is the worst value so far, ``last``
+    ``job`` is the one that the subject is or belongs to; a cluster has none. ``subject_name`` and ``path`` are how
+    people know and find it. ``worst`` is the worst value so far, ``last``
     the newest. ``told`` is what the group's channels were told last, changed in the transaction that stores the
     messages.
     """
 
     rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts")
     subject = models.CharField(max_length=40)
+    job = models.ForeignKey(Job, null=True, on_delete=models.SET_NULL, related_name="alerts")
     subject_name = models.CharField(max_length=300)
     path = models.CharField(max_length=200)
     fired_at = models.DateTimeField()
@@ -133,10 +135,14 @@ class Alert(models.Model):
 
 
 class Silence(models.Model):
-    """Nothing is told of a group's rule, or without one of all its rules, until a time or until it is ended."""
+    """Nothing is told of a group's rule, or without one of all its rules, until a time or until it is ended.
+
+    With a ``job`` only what these rules find about that job of the group is silent.
+    """
 
     group = models.ForeignKey(JobGroup, on_delete=models.CASCADE, related_name="silences")
     rule = models.ForeignKey(AlertRule, null=True, on_delete=models.CASCADE, related_name="silences")
+    job = models.ForeignKey(Job, null=True, on_delete=models.CASCADE, related_name="silences")
     reason = models.CharField(max_length=300)
     created_at = models.DateTimeField(auto_now_add=True)
     until = models.DateTimeField()
@@ -150,4 +156,5 @@ class Silence(models.Model):
         constraints = (models.CheckConstraint(name="silence_ends", condition=Q(until__gt=F("created_at"))),)
 
     def __str__(self) -> str:
-        return f"{self.rule or self.group} silent until {self.until:%F %R}"
+        about = f"{self.job} for {self.rule or self.group}" if self.job else f"{self.rule or self.group}"
+        return f"{about} silent until {self.until:%F %R}"

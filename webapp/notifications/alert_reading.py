@@ -31,13 +31,17 @@ MINUTE_NS = 60_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A subject and its values in the order of time; at ``gone_ns`` it ceased to be."""
+    """A subject and its values in the order of time; at ``gone_ns`` it ceased to be.
+
+    ``job_id``: the job that it is or belongs to.
+    """
 
     key: str
     name: str
     path: str
     points: tuple[Point, ...]
     gone_ns: int | None = None
+    job_id: int | None = None
 
 
 def ns(at: datetime) -> int:
@@ -82,7 +86,7 @@ def _jobs(rule: AlertRule) -> QuerySet[Job]:
 
 
 def _job_series(job: Job, points: Sequence[Point], tab: str = "") -> Series:
-    return Series(f"job:{job.pk}", job.name, f"/jobs/{job.pk}{tab}", tuple(points))
+    return Series(f"job:{job.pk}", job.name, f"/jobs/{job.pk}{tab}", tuple(points), job_id=job.pk)
 
 
 def _stored(rule: AlertRule, since: Callable[[str], int], now: datetime) -> list[Series]:
@@ -204,7 +208,7 @@ def _proposals(rule: AlertRule) -> QuerySet[Proposal]:
 
 def _proposal_series(row: Proposal, points: Sequence[Point], gone_ns: int | None = None) -> Series:
     name = f"proposal {row.pk}: {row.kind} {row.job.name}"
-    return Series(f"proposal:{row.pk}", name, f"/proposals/{row.pk}", tuple(points), gone_ns)
+    return Series(f"proposal:{row.pk}", name, f"/proposals/{row.pk}", tuple(points), gone_ns, row.job_id)
 
 
 def _left(row: Proposal, at: datetime) -> Point:

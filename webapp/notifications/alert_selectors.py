@@ -35,15 +35,21 @@ def alerts(actor: User) -> QuerySet[Alert]:
 
 def firing(actor: User, now: datetime) -> QuerySet[Alert]:
     """Those that fire now, the oldest first, annotated with ``silenced``."""
+    found = alerts(actor).filter(resolved_at=None).annotate(silenced=is_silenced(now))
+    return found.order_by("fired_at", "pk")
+
+
+def is_silenced(now: datetime) -> Exists:
+    """Of an alert: whether a silence lies on its group or its rule, and on all jobs or on its own."""
     live = Silence.objects.filter(group=OuterRef("rule__group_id"), ended_at=None, until__gt=now)
-    hidden = live.filter(Q(rule=None) | Q(rule=OuterRef("rule_id")))
-    return alerts(actor).filter(resolved_at=None).annotate(silenced=Exists(hidden)).order_by("fired_at", "pk")
+    ruled = live.filter(Q(rule=None) | Q(rule=OuterRef("rule_id")))
+    return Exists(ruled.filter(Q(job=None) | Q(job=OuterRef("job_id"))))
 
 
 def silences(actor: User, now: datetime) -> QuerySet[Silence]:
     """The silences that hold now, those that end first before others."""
     found = Silence.objects.filter(group__in=groups_of(actor), ended_at=None, until__gt=now)
-    return found.select_related("group", "rule").order_by("until", "pk")
+    return found.select_related("group", "rule", "job").order_by("until", "pk")
 
 
 def in_period(groups: QuerySet[JobGroup], since: datetime, until: datetime) -> QuerySet[Alert]:

@@ -14,10 +14,10 @@ from analytics.alerting.machine import Episode, episodes, faults
 from analytics.model.activity import BY_LABEL
 from webapp.accounts.models import User
 from webapp.audit.services import Entry, record, record_refused
-from webapp.jobs.models import JobGroup, Membership, Role
+from webapp.jobs.models import Job, JobGroup, Membership, Role
 from webapp.notifications import alert_reading
-from webapp.notifications.alert_evaluation import tell
 from webapp.notifications.alert_models import Alert, AlertRule, RuleKind, Severity, Silence
+from webapp.notifications.alert_telling import tell
 from webapp.notifications.alert_words import AT_ONCE, CP_KINDS, SHARES
 
 PREVIEW = timedelta(days=1)
@@ -25,6 +25,7 @@ LONGEST_SILENCE = timedelta(days=30)
 MOST_RULES = 100
 """Of a group."""
 NO_SUCH = "there is no such rule, alert or group"
+NO_SUCH_JOB = "the group has no such job"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,7 @@ def remove_rule(actor: User, rule_id: int) -> None:
         assert row is not None
         now, why = timezone.now(), f"{actor.get_username()} removed the rule"
         row.alerts.filter(resolved_at=None).update(resolved_at=now, ended_by=why)
-        row.silences.all().delete()  # what somebody still believes to be firing must not stay so
-        tell(row, now, f"{why}.")
+        tell(row, frozenset(), f"{why}.")  # what somebody still believes to be firing must not stay so
         detail = {"group": row.group.name, "name": row.name}
         record(Entry(actor, "alert_rule.remove", "alert_rule", row.pk, detail=detail))
         row.delete()
@@ -143,16 +143,17 @@ def acknowledge(actor: User, alert_id: int) -> Alert:
 
 
 def silence(
-    actor: User, group: JobGroup, until: datetime, reason: str, rule: AlertRule | None = None
-) -> Silence:
-    """Tell channels nothing of a rule, or of all rules of the group, until a time.
+    actor: User, group: JobGroup, until: datetime, reason: str, rule: AlertRule | None = None,
+    job: Job | None = None,
+) -> Silence:  # fmt: skip
+    """Tell channels nothing of a rule, or of all rules of the group, until a time; of a job, or of all.
 
     Raises
     ------
     PermissionDenied
         Unless the actor is an operator of the group.
     ValidationError
-        Without a reason, or if the time makes no sense.
+        Without a reason, if the time makes no sense, or if the rule finds nothing about the job.
     """
     _require(actor, group.pk, Role.OPERATOR, "silence.create", None)
     now, wrong = timezone.now(), {}
@@ -162,15 +163,34 @@ def silence(
         wrong["until"] = "a silence lasts up to 30 days"
     if rule is not None and rule.group_id != group.pk:
         wrong["rule"] = NO_SUCH
+    if job is not None and (why := _why_not_about(group, rule, job)):
+        wrong["job"] = why
     if wrong:
         raise ValidationError(wrong)
     with transaction.atomic():
         row = Silence.objects.create(
-            group=group, rule=rule, reason=reason.strip(), until=until, by=actor, by_name=actor.get_username()
-        )
-        detail = {"group": group.name, "rule": rule.name if rule else None, "until": until.isoformat()}
-        record(Entry(actor, "silence.create", "silence", row.pk, reason=row.reason, detail=detail))
+            group=group, rule=rule, job=job, reason=reason.strip(), until=until, by=actor,
+            by_name=actor.get_username(),
+        )  # fmt: skip
+        record(_silence_entry(actor, "silence.create", row, row.reason, until=until.isoformat()))
     return row
+
+
+def _why_not_about(group: JobGroup, rule: AlertRule | None, job: Job) -> str:
+    """Why nothing that the rule finds would be about the job; "" if something could be."""
+    if job.group_id != group.pk:
+        return NO_SUCH_JOB
+    if rule is not None and rule.kind == RuleKind.HEADROOM:
+        return "the rule watches clusters, not jobs"
+    if rule is not None and rule.job_id not in (None, job.pk):
+        return "the rule watches another job"
+    return ""
+
+
+def _silence_entry(actor: User, action: str, row: Silence, reason: str = "", **more: str) -> Entry:
+    detail = {"group": row.group.name, "rule": row.rule.name if row.rule else None, **more}
+    job_name = row.job.name if row.job else ""
+    return Entry(actor, action, "silence", row.pk, row.job_id, job_name, reason, detail)
 
 
 def end_silence(actor: User, silence_id: int) -> None:
@@ -181,13 +201,13 @@ def end_silence(actor: User, silence_id: int) -> None:
     PermissionDenied
         Unless the actor is an operator of the group.
     """
-    row = Silence.objects.filter(pk=silence_id).select_related("group").first()
+    row = Silence.objects.filter(pk=silence_id).select_related("group", "rule", "job").first()
     _require(actor, row.group_id if row else 0, Role.OPERATOR, "silence.end", silence_id)
     assert row is not None
     with transaction.atomic():
         ended = Silence.objects.filter(pk=row.pk, ended_at=None)
         if ended.update(ended_at=timezone.now(), ended_by_name=actor.get_username()):
-            record(Entry(actor, "silence.end", "silence", row.pk, detail={"group": row.group.name}))
+            record(_silence_entry(actor, "silence.end", row))
 
 
 def preview(actor: User, group: JobGroup, draft: RuleDraft, now: datetime) -> list[Previewed]:
@@ -227,7 +247,7 @@ def checked(group: JobGroup, draft: RuleDraft) -> AlertRule:
     if draft.kind not in RuleKind.values:
         raise ValidationError({"kind": f"expected one of {', '.join(RuleKind.values)}"})
     if draft.job_id is not None and not group.jobs.filter(pk=draft.job_id).exists():
-        wrong["job"] = "the group has no such job"
+        wrong["job"] = NO_SUCH_JOB
     if why := _why_no_target(draft):
         wrong["target"] = why
     given = _settled(group, draft)

@@ -76,14 +76,15 @@ def state_of(alert: Alert) -> str:
 
 
 def message(
-    rule: AlertRule, fired: Sequence[Alert], resolved: Sequence[Alert], still: Sequence[Alert], why: str = ""
-) -> tuple[str, str]:
+    rule: AlertRule, fired: Sequence[Alert], resolved: Sequence[Alert], still: Sequence[Alert],
+    hushed: Sequence[Alert], why: str = "",
+) -> tuple[str, str]:  # fmt: skip
     """Title and text of the one message about all that changed for a rule: subjects that fire now, that are over,
-    and that go on firing."""
+    that go on firing, and of which nothing is said since they were silenced after they had fired."""
     about = f"{rule.name} ({rule.group.name})"
     if fired:
         title = f"FIRING: {about}: {_named(fired)}"
-    elif still:
+    elif still or hushed:
         title = f"PARTLY OVER: {about}: {_named(resolved)}"
     else:
         title = f"RESOLVED: {about}: {_named(resolved)}"
@@ -92,6 +93,8 @@ def message(
         lines += [f"{heading}: {_line(row)}" for row in rows[:MOST_SUBJECTS]]
         if len(rows) > MOST_SUBJECTS:
             lines.append(f"{heading}: and {len(rows) - MOST_SUBJECTS:,} more")
+    if hushed:
+        lines.append(f"Silenced after it had fired: {_named(hushed)}")
     return title, "\n".join(lines)
 
 

@@ -107,7 +107,9 @@ def _changes(row: Proposal) -> Any:
     ]
     if not rows:
         return html.P(described(row), className="changes")
-    return facts.table("What is proposed", ("Operator", "Now", "Proposed", "At most"), rows)
+    # Later it runs otherwise, not least because of what was proposed.
+    before = "Now" if row.state == State.PROPOSED else "When proposed"
+    return facts.table("What is proposed", ("Operator", before, "Proposed", "At most"), rows)
 
 
 def _rows(shown: Shown) -> list[tuple[str, Any]]:
@@ -216,7 +218,9 @@ def _bound(shown: Shown) -> Any:
     runs = [f"{item['name']} {item['parallelism']}{_at_most(item)}" for item in bound.get("operators", [])]
     return [
         *parts,
-        f", with {words.series(runs)}. If any of this changes, the proposal is stale." if runs else "",
+        f", with {words.series(runs)}.{' If any of this changes, the proposal is stale.' if shown.is_open else ''}"
+        if runs
+        else "",
     ]
 
 

@@ -135,7 +135,12 @@ def prepare(ask: dict[str, Any] | None, query: str) -> list[Any]:
         return _closed(f"{refusal[:1].upper()}{refusal[1:]}.", told.deed(row))
     changed = ask.get("version") != row.version
     needed = policies.why_a_reason(row, approves=action != "reject", break_glass=action == "break_glass")
-    label = f"Reason (required: {needed})" if needed else "Reason (optional)"
+    risky = action == "approve" and row.risks  # the dialog has said what they are
+    label = (
+        f"Reason (required: {'this is flagged risky' if risky else needed})"
+        if needed
+        else "Reason (optional)"
+    )
     label_yes = {"approve": told.deed(row), "reject": f"Reject proposal {row.pk}"}.get(
         action, f"⚠ Go past the rules: {told.deed(row)}"
     )

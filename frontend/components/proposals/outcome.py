@@ -66,6 +66,7 @@ def draw(shown: Shown) -> Any:
                 style={"height": height},
                 **{"aria-label": spoken(seen, shown.row)},
             ),
+            _legend(seen, shown),
             _numbers(seen),
         ],
     )  # fmt: skip
@@ -107,6 +108,22 @@ def spoken(seen: Seen, row: Proposal) -> str:
     return f"Predicted and observed around the change {described(row)}. {measured}."
 
 
+def _legend(seen: Seen, shown: Shown) -> Any:
+    """Whose each line is, chart by chart; beside the chart, where long names do not take its place."""
+    colours = palette.of(shown.view.theme)
+    found = [
+        html.Li(
+            [f"{row.title.partition(',')[0]}: ", *[part for rank, line in enumerate(row.lines) for part in (
+                html.B(f"{figures.SIGN_TEXTS[rank]} ", style={"color": figures.colour_of(rank, colours)}),
+                html.Span(f"{line[0]}  "),
+            )]]
+        )
+        for row in figures.rows(seen)
+    ]  # fmt: skip
+    dashes = html.B("╌╌ ", style={"color": colours.surface("open")})
+    return html.Ul([*found, html.Li([dashes, html.Span("predicted, with its band")])], className="legend")
+
+
 def _way_back(shown: Shown) -> list[Any]:
     row = shown.row
     if row.state not in GOING_BACK:
@@ -127,11 +144,11 @@ def _way_back(shown: Shown) -> list[Any]:
 
 
 def _numbers(seen: Seen) -> Any:
-    columns = ("What", "Before", "Predicted", "After", "Off by", "Came true")
+    columns = ("What", "Came true", "Before", "Predicted", "After", "Off by")
     rows = [_row(item, seen.names) for item in seen.findings]
     if not rows:
         return html.P("The numbers come with the verdict.", className="muted")
-    return facts.table("Predicted and observed", columns, rows, wordy=(0, 5))
+    return facts.table("Predicted and observed", columns, rows, wordy=(0, 1))
 
 
 def _row(item: Finding, names: Mapping[str, str]) -> list[Cell]:
@@ -143,8 +160,8 @@ def _row(item: Finding, names: Mapping[str, str]) -> list[Cell]:
     )
     sign, kind = AGREES[item.agrees]
     return [
-        Cell(what), _value(item, item.before), _value(item, item.predicted), _value(item, item.after),
-        Cell(off_by(item), None), Cell(html.Span(sign, className=kind), sign),
+        Cell(what), Cell(html.Span(sign, className=kind), sign), _value(item, item.before),
+        _value(item, item.predicted), _value(item, item.after), Cell(off_by(item)),
     ]  # fmt: skip
 
 

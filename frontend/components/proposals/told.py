@@ -118,6 +118,8 @@ def standing(row: Proposal, now: datetime) -> str:
             return "It is being applied."
         case State.APPLIED:
             return "It is applied; whether the prediction came true is told once the job has settled."
+        case State.REGRESSED:
+            return f"It has regressed{why}."
         case state:
             return f"It is {state.label}{why}."
 

@@ -21,7 +21,7 @@ from frontend.state import View
 from webapp.accounts.models import User
 from webapp.jobs.models import JobGroup, Role
 from webapp.notifications import alert_selectors, alert_services
-from webapp.notifications.alert_models import RuleKind, Severity
+from webapp.notifications.alert_models import AlertRule, RuleKind, Severity
 from webapp.notifications.alert_services import Previewed, RuleDraft
 from webapp.notifications.alert_words import AT_ONCE, CP_KINDS, DURATIONS, SHARES, value
 from webapp.notifications.policies import groups_of
@@ -60,6 +60,7 @@ def _silence_form() -> Any:
     lengths = [{"value": minutes, "label": label} for minutes, label in LENGTHS.items()]
     fields = [
         select(id="silence-what", label="Silence", data=[], value=None),
+        select(id="silence-job", label="Job", data=[], value=ALL_JOBS),
         select(id="silence-for", label="For", data=lengths, value="60"),
         parts.field("Reason", "silence-reason", dcc.Input(id="silence-reason", maxLength=300)),
         html.Button("Silence it", id="silence-add", className="primary"),
@@ -152,9 +153,20 @@ def jobs_of(group: str | None) -> list[Any]:
     """The jobs of the chosen group."""
     found = groups_of(person()).filter(pk=int(group or 0)).first()
     jobs = [] if found is None else list(found.jobs.order_by("name").values_list("pk", "name"))
-    return [{"value": ALL_JOBS, "label": "all of the group"}] + [
+    return [{"value": ALL_JOBS, "label": "all jobs"}] + [
         {"value": str(pk), "label": name} for pk, name in jobs
     ]
+
+
+def jobs_silenced(what: str | None, chosen: str | None) -> list[Any]:
+    """The jobs about which the chosen rules can find something, and the one chosen if it is among them."""
+    group, rule = _rules_of(person(), what or "")
+    data = jobs_of(str(group.pk) if group else None)
+    if rule is not None and rule.kind == RuleKind.HEADROOM:
+        data = data[:1]
+    elif rule is not None and rule.job_id is not None:
+        data = [row for row in data if row["value"] in (ALL_JOBS, str(rule.job_id))]
+    return [data, chosen if chosen in [row["value"] for row in data] else ALL_JOBS]
 
 
 def fit(kind: str) -> list[Any]:
@@ -274,6 +286,16 @@ def begin_change(who: User, rule_id: int) -> str:
     return f"{row.name} is in the form below: change it, look at its preview, and save it."
 
 
+def begin_silence(who: User, alert_id: int) -> str:
+    """Put the job of an alert into the form of silences."""
+    row = alert_selectors.alerts(who).filter(pk=alert_id).select_related("job").first()
+    if row is None or row.job is None:
+        return f"{alert_services.NO_SUCH.capitalize()}."
+    set_props("silence-job", {"value": str(row.job.pk)})
+    set_props("silence-what", {"value": f"group:{row.rule.group_id}"})
+    return f"{row.job.name} is in the form below: say for how long and why, and silence it."
+
+
 def _emptied() -> None:
     for name, shown in (
         ("id", {"data": None}),
@@ -303,9 +325,11 @@ def register(app: Dash, drawn_anew: Callable[[str], None]) -> None:
         _emptied()
         return None
 
-    def be_silent(_clicks: int | None, query: str, what: str, minutes: str, reason: str) -> list[Any]:
+    def be_silent(
+        _clicks: int | None, query: str, what: str, job: str, minutes: str, reason: str
+    ) -> list[Any]:
         try:
-            _silence(person(), str(what or ""), int(minutes), str(reason or ""))
+            _silence(person(), str(what or ""), str(job or ALL_JOBS), int(minutes), str(reason or ""))
         except (PermissionDenied, ValidationError) as error:
             return [_refused(error), "", no_update]
         drawn_anew(query)
@@ -327,8 +351,9 @@ def register(app: Dash, drawn_anew: Callable[[str], None]) -> None:
     app.callback(wrong, Input("rule-anew", "n_clicks"), **later)(anew)
     app.callback(
         Output("silence-wrong", "children"), done, Output("silence-reason", "value"),
-        Input("silence-add", "n_clicks"), query, State("silence-what", "value"), State("silence-for", "value"),
-        State("silence-reason", "value"), running=[(Output("silence-add", "disabled"), True, False)], **later,
+        Input("silence-add", "n_clicks"), query, State("silence-what", "value"), State("silence-job", "value"),
+        State("silence-for", "value"), State("silence-reason", "value"),
+        running=[(Output("silence-add", "disabled"), True, False)], **later,
     )(be_silent)  # fmt: skip
     app.callback(
         Output("rule-group", "data"), Output("rule-group", "value"), Output("silence-what", "data"),
@@ -336,18 +361,34 @@ def register(app: Dash, drawn_anew: Callable[[str], None]) -> None:
         Input("rule-group", "id"),
     )(fill)  # fmt: skip
     app.callback(Output("rule-job", "data"), Input("rule-group", "value"))(jobs_of)
+    app.callback(
+        Output("silence-job", "data"), Output("silence-job", "value"), Input("silence-what", "value"),
+        State("silence-job", "value"),
+    )(jobs_silenced)  # fmt: skip
     hidden = [Output(f"rule-{name}-field", "style") for name in TEXTS[:-1]]
     labels = [Output(f"rule-{name}-label", "children") for name in NAMED]
     app.callback(Output("rule-hint", "children"), *labels, *hidden, Input("rule-kind", "value"))(fit)
 
 
-def _silence(who: User, what: str, minutes: int, reason: str) -> None:
+def _rules_of(who: User, what: str) -> tuple[JobGroup | None, AlertRule | None]:
+    """The group and maybe the one rule behind what is chosen to be silenced."""
     kind, _, number = what.partition(":")
-    rule = None
-    if kind == "rule" and number.isdecimal():
+    if not number.isdecimal():
+        return None, None
+    if kind == "rule":
         rule = alert_selectors.rules(who).filter(pk=int(number)).first()
-    group = rule.group if rule else groups_of(who).filter(pk=int(number or 0)).first()
-    if group is None or (kind == "rule" and rule is None):
+        return (rule.group if rule else None), rule
+    return groups_of(who).filter(pk=int(number)).first(), None
+
+
+def _silence(who: User, what: str, job_id: str, minutes: int, reason: str) -> None:
+    group, rule = _rules_of(who, what)
+    if group is None:
         raise PermissionDenied(alert_services.NO_SUCH)
+    job = None
+    if job_id != ALL_JOBS:
+        job = group.jobs.filter(pk=int(job_id) if job_id.isdecimal() else 0).first()
+        if job is None:
+            raise ValidationError({"job": alert_services.NO_SUCH_JOB})
     until = timezone.now() + timedelta(minutes=minutes)
-    alert_services.silence(who, group, until, reason, rule)
+    alert_services.silence(who, group, until, reason, rule, job)

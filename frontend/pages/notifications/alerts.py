@@ -136,6 +136,8 @@ def _alert(row: Alert, shown: Shown, view: View) -> Any:
     tools = []
     if row.acknowledged_at is None and shown.may(row.rule.group_id, Role.OPERATOR):
         tools.append(_button("Acknowledge", {"do": "acknowledge", "id": row.pk}, name))
+    if row.job_id is not None and not _silenced(row) and shown.may(row.rule.group_id, Role.OPERATOR):
+        tools.append(_button("Silence this job", {"do": "silence", "id": row.pk}, name))
     mark = MARKS[Severity(row.rule.severity)]
     return _card(
         dcc.Link(html.Strong(name), href=row.path),
@@ -161,11 +163,12 @@ def _rule(row: AlertRule, shown: Shown, view: View) -> Any:
 
 def _silence(row: Silence, shown: Shown, view: View) -> Any:
     what = f"{row.rule.name} of {row.group.name}" if row.rule else f"all rules of {row.group.name}"
+    what, about = (f"{row.job.name}, {what}", " about this job") if row.job else (what, "")
     tools = []
     if shown.may(row.group_id, Role.OPERATOR):
         tools.append(_button("End it now", {"do": "end", "id": row.pk}, what))
     lines = [f"Until {parts.at(row.until, view)}, by {row.by_name}: {row.reason}"]
-    return _card(html.Strong(f"– {what}"), "channels hear nothing", tools, lines, f"silence-{row.pk}")
+    return _card(html.Strong(f"– {what}"), f"channels hear nothing{about}", tools, lines, f"silence-{row.pk}")
 
 
 def _card(head: Any, where: str, tools: list[Any], lines: list[str], key: str, severity: str = "") -> Any:
@@ -233,6 +236,8 @@ def _acted(who: User, do: str, pk: int) -> str:
     if do == "remove":
         alert_services.remove_rule(who, pk)
         return "Removed."
+    if do == "silence":
+        return alert_forms.begin_silence(who, pk)
     return alert_forms.begin_change(who, pk)
 
 
