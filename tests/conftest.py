@@ -10,6 +10,7 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 
 import django
+import hypothesis
 import pytest
 from django.conf import settings
 from playwright.sync_api import Browser
@@ -32,6 +33,8 @@ _services = pytest.StashKey[Services]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Start the services, then set Django up on them."""
+    if nothing_may_be_skipped():
+        hypothesis.settings.load_profile("ci")  # the same examples in every run of one commit
     services = _stack.enter_context(running_services())
     export(services)
     config.stash[_services] = services

@@ -61,7 +61,7 @@ def figure(lab: Lab, colours: Palette, narrow: bool) -> Figure:
             _line(lane, key, name, n, axis, per_unit_s, colours) for n, (key, name) in enumerate(operators)
         ]
         traces.append(_missed(lane, axis, per_unit_s, colours))
-        notes.append(_title(lane, title_y, colours))
+        notes.append(_title(lane, title_y, colours, narrow))
         notes += _labels(lane, operators, axis, ceiling, colours, narrow)
     longest = max(lane.length_s for lane in lab.lanes) / per_unit_s
     return {
@@ -124,12 +124,12 @@ def _missed(lane: Lane, axis: str, unit_s: float, colours: Palette) -> dict[str,
     }  # fmt: skip
 
 
-def _title(lane: Lane, y: float, colours: Palette) -> dict[str, Any]:
-    steps = words.count(len(lane.steps), "step")
+def _title(lane: Lane, y: float, colours: Palette, narrow: bool) -> dict[str, Any]:
+    steps = "" if narrow else f" · {words.count(len(lane.steps), 'step')}"  # the table has them too
     missed = f"under target {words.seconds(lane.under_target_s)}" if lane.under_target_s else "on target"
     return {
         "xref": "paper", "yref": "paper", "x": 0, "y": y, "xanchor": "left", "yanchor": "bottom",
-        "text": f"<b>{words.policy(lane.policy)}</b> · {steps} · {missed}", "showarrow": False, "yshift": 1,
+        "text": f"<b>{words.policy(lane.policy)}</b>{steps} · {missed}", "showarrow": False, "yshift": 1,
         "font": {"size": 12, "color": colours.surface("text")},
     }  # fmt: skip
 

@@ -26,7 +26,7 @@ from webapp.jobs.policies import visible_jobs
 
 COLUMNS = (
     "Cluster", "State", "All can grow by", "… without the worst node", "What stops it", "Configured burst",
-    "Applications", "As of",
+    "Applications",
 )  # fmt: skip
 HINTS = {
     "model": "The burst model as JSON: nodes with capacities, applications with stages and components.",
@@ -123,7 +123,11 @@ def sentence(found: Sequence[Standing], now_ns: int, total: int) -> str:
     if not low:
         good = len(current) - short
         many = "All" if good == len(found) else f"{good}"
-        head = f"{many} of {words.count(len(found), 'cluster')} have the headroom they need"
+        head = (
+            f"{found[0].cluster.name}, the only cluster, has the headroom it needs"
+            if good == len(found) == 1
+            else f"{many} of {words.count(len(found), 'cluster')} have the headroom they need"
+        )
     if short:
         head += f"; {short} could not take the configured burst"
     if unknown := len(others) - len(current):
@@ -141,7 +145,8 @@ def _listed(found: Sequence[Standing], view: View) -> Any:
             "Add one below: upload its model, or name jobs that Weir measures.",
         )
     rows = [_row(item, view) for item in found]
-    return html.Div(table("Clusters", COLUMNS, rows, (0, 1, 4, 7)), className="card")
+    columns = (*COLUMNS, f"As of, {view.zone_label}")
+    return html.Div(table("Clusters", columns, rows, (0, 1, 4, 7)), className="card")
 
 
 def _row(item: Standing, view: View) -> list[Cell]:
