@@ -60,7 +60,10 @@
     if (label) label.textContent = weir.isAbsolute() ? words : words + " · " + (zone === "UTC" ? "UTC" : zone.split("/").pop().replace("_", " "));
     document.querySelectorAll(".nav a").forEach((link) => {
       const to = link.getAttribute("href");
-      path === to || (to !== "/" && path.startsWith(to + "/")) ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+      const here = path === to || (to !== "/" && path.startsWith(to + "/"));
+      if (here === link.hasAttribute("aria-current")) return;
+      here ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+      if (here) link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - 24; // phones show a part of the links
     });
     document.documentElement.setAttribute("data-mantine-color-scheme", weir.theme());
     document.querySelectorAll("[data-set]").forEach((button) => {

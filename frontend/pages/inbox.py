@@ -224,7 +224,9 @@ def _filters(view: View) -> Any:
 
 def _table(rows: Sequence[Proposal], view: View, now: datetime, *, later: bool) -> Any:
     if not rows:
-        return states.empty("No such proposal", html.P("Nothing was proposed that fits these filters."))
+        if not (view.search or view.show or later):
+            return states.empty("No proposal yet", "Nothing was proposed about the jobs that you may see.")
+        return states.empty("No such proposal", "Nothing was proposed that fits these filters.")
     columns = ("Proposal", "Job", "Change", "Stands at", "Because", "Proposed by", "Changed")
     table = facts.table(
         "Proposals", columns, [_row(row, view) for row in rows[:PAGE_ROWS]], wordy=range(len(columns))

@@ -7,7 +7,6 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update, set_props
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import QuerySet
 
 from frontend import freshness
 from frontend.addressed import job_at
@@ -94,7 +93,9 @@ def _freezing(admin: bool) -> Any:
                     html.Button("Freeze this job", id="freeze-job", className="primary harmful", disabled=disabled),
                     html.Button("Lift this job's freeze", id="lift-job", className="tool", disabled=disabled,
                                 hidden=True),
-                    *(_everything() if person().is_superuser else []),
+                    html.Button("Freeze all jobs", id="freeze-all", className="primary harmful",
+                                hidden=not person().is_superuser),
+                    html.Button("Lift the freeze of all jobs", id="lift-all", className="tool", hidden=True),
                 ],
                 className="connection-fields",
             ),
@@ -103,13 +104,6 @@ def _freezing(admin: bool) -> Any:
         className="card by-hand",
         **{"aria-labelledby": "freeze-title"},
     )  # fmt: skip
-
-
-def _everything() -> list[Any]:
-    return [
-        html.Button("Freeze all jobs", id="freeze-all", className="primary harmful"),
-        html.Button("Lift the freeze of all jobs", id="lift-all", className="tool", hidden=True),
-    ]
 
 
 def _form(job: Job, rules: ChangePolicy, admin: bool) -> Any:
@@ -185,7 +179,8 @@ def register(app: Dash) -> None:
     where = State("url", "pathname")
     app.callback(
         Output("rules-sentence", "children"), Output("rules-standing", "children"), Output("rules-drawn", "data"),
-        Output("roles-list", "children"), Output("roles-drawn", "data"), Input("url", "search"),
+        Output("roles-list", "children"), Output("roles-drawn", "data"),
+        Output("lift-job", "hidden"), Output("lift-all", "hidden"), Input("url", "search"),
         Input("tick", "n_intervals"), Input("decided", "data"), where, State("rules-drawn", "data"),
         State("roles-drawn", "data"),
     )(refresh)  # fmt: skip
@@ -209,23 +204,18 @@ def register(app: Dash) -> None:
 def refresh(
     query: str, _tick: int, _decided: Any, path: str, drawn: str | None, roles_drawn: str | None
 ) -> list[Any]:
-    """What holds now, and who holds which role; the form stays as it is."""
+    """What holds now, who holds which role, and which freezes can be lifted; the form stays as it is."""
     from frontend.pages.job import draw_head
 
     job, view = job_at(path), View.parse(query or "")
     draw_head(analysis.limits(job, *view.span(freshness.now_ns())), view)
     standing = _standing(job, view)
-    for identity, frozen in (("lift-job", job.freezes.filter(lifted_at=None)), ("lift-all", _of_all())):
-        if identity == "lift-job" or person().is_superuser:
-            set_props(identity, {"hidden": not frozen.exists()})
     return [
         sentence(job, policies.rules_of(job)), *body.changed(drawn, standing),
         *body.changed(roles_drawn, _members(job)),
+        not job.freezes.filter(lifted_at=None).exists(),
+        not (person().is_superuser and Freeze.objects.filter(job=None, lifted_at=None).exists()),
     ]  # fmt: skip
-
-
-def _of_all() -> QuerySet[Freeze]:
-    return Freeze.objects.filter(job=None, lifted_at=None)
 
 
 def _standing(job: Job, view: View) -> list[Any]:

@@ -169,6 +169,15 @@ def test_a_change_is_marked_with_its_verdict_and_in_words() -> None:
     assert marks.spoken([], View()) == ""
 
 
+def test_marks_near_each_other_stand_one_under_the_other_and_none_is_cut_off_at_the_end() -> None:
+    changes = [AppliedChange(n, at, "Applied", "", "", "") for n, at in enumerate((40, 10, 43, 99))]
+    figure = {"data": [], "layout": {"xaxis": {"range": [0, 100]}}}
+    notes = marks.mark(figure, changes, float, palette.of("light"))["layout"]["annotations"]
+    assert [(note["x"], note["yshift"], note["xanchor"]) for note in notes] == [
+        (40, 0, "left"), (10, 0, "left"), (43, -marks.ROW_PX, "left"), (99, 0, "right"),
+    ]  # fmt: skip
+
+
 def test_change_windows_are_read_as_they_are_shown() -> None:
     text = "mon tue 09:00-17:00 Europe/Berlin\nsun 22:00-02:00 UTC"
     stored = windows.read(f"\n MON, tue  09:00 – 17:00  Europe/Berlin\n{text.splitlines()[1]}\n")
