@@ -53,6 +53,8 @@ def test_where_it_stands_is_a_sentence() -> None:
     assert told.standing(proposal(expires_at=NOW), NOW) == "Nobody decided in time: it has expired."
     gone = proposal(state=State.REJECTED, state_reason="not now")
     assert told.standing(gone, NOW) == "It is rejected: not now."
+    failed = proposal(state=State.APPLY_FAILED, state_reason="Flink is away")
+    assert told.standing(failed, NOW) == "It could not be applied: Flink is away."
 
 
 def test_every_state_has_a_sign_beside_its_word_and_every_step_its_words() -> None:

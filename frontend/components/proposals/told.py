@@ -120,6 +120,8 @@ def standing(row: Proposal, now: datetime) -> str:
             return "It is applied; whether the prediction came true is told once the job has settled."
         case State.REGRESSED:
             return f"It has regressed{why}."
+        case State.APPLY_FAILED | State.REVERT_FAILED as state:
+            return f"It {state.label}{why}."
         case state:
             return f"It is {state.label}{why}."
 
