@@ -78,14 +78,18 @@ class Web:
                 specs[name].command, env=self.environment, cwd=CHECKOUT, stdout=log, stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        port = self.port if name == "web" else self.otlp_port
-        eventually(lambda: _listens(port), f"{name} listens\n{self.log(name)}", 60)
+        eventually(lambda: self._listens(name), f"{name} listens\n{self.log(name)}", 60)
 
     def kill(self, name: str = "web", sign: signal.Signals = signal.SIGKILL) -> None:
         """End a server with all its processes."""
         process = self.processes.pop(name)
         os.killpg(process.pid, sign)
         process.wait(30)
+        eventually(lambda: not self._listens(name), f"all of {name} has ended", 30)
+
+    def _listens(self, name: str) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port if name == "web" else self.otlp_port)) == 0
 
     def log(self, name: str = "web") -> str:
         return (self.home / f"{name}.log").read_text()[-4000:]
@@ -107,8 +111,3 @@ def web_on(home: Path, database_url: str, redis_url: str, **more: str) -> Iterat
     finally:
         for name in list(web.processes):
             web.kill(name)
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
