@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from analytics.model.topology import Topology
+from tests.support import alerting
 from tests.support.alerting import BAD, GOOD, cp_draft, evaluate, group_of, rule, told, webhook, windows
 from tests.support.callbacks import call, signed_in
 from tests.support.changes import make_job, member, proposal
@@ -30,25 +31,7 @@ from webapp.reconfigurations.models import Proposal
 from workers.channels import send_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[Receiver]:
-    settings.WEIR_ALLOWED_INSIDE = "127.0.0.1/32"
-    settings.WEIR_PUBLIC_URL = "https://weir.example"
-    found = Receiver()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def job() -> Job:
-    return make_job()
-
-
-@pytest.fixture
-def boss(job: Job) -> User:
-    return member(job, Role.ADMIN, "boss")
+receiver, job, boss = alerting.receiver, alerting.job, alerting.boss
 
 
 def test_a_preview_tells_what_the_rule_would_have_done_and_then_it_does_that(job: Job, boss: User) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 from email import message_from_bytes
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from tests.support import alerting
 from tests.support.alerting import BAD, GOOD, evaluate, group_of, rule, told, webhook, windows
 from tests.support.at_once import at_once
 from tests.support.celery_worker import celery_worker, kill, wait_for
@@ -35,25 +35,7 @@ from workers.channels import send_due
 from workers.tasks.notify import evaluate_alerts
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[Receiver]:
-    settings.WEIR_ALLOWED_INSIDE = "127.0.0.1/32"
-    settings.WEIR_PUBLIC_URL = "https://weir.example"
-    found = Receiver()
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def job() -> Job:
-    return make_job()
-
-
-@pytest.fixture
-def boss(job: Job) -> User:
-    return member(job, Role.ADMIN, "boss")
+receiver, job, boss = alerting.receiver, alerting.job, alerting.boss
 
 
 def test_ten_evaluators_tell_once_and_all_subjects_in_one_message(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import secrets
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +14,7 @@ from django.db import connection
 from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
+from tests.support import alerting
 from tests.support.changes import make_job, member
 from tests.support.receiver import Receiver
 from webapp.accounts.models import User
@@ -28,16 +28,8 @@ from workers.channels import send_due, wire_of
 from workers.tasks.notify import send_messages
 
 pytestmark = pytest.mark.django_db(transaction=True)
+receiver = alerting.receiver
 SECRET = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
-
-
-@pytest.fixture
-def receiver(settings: Any) -> Iterator[Receiver]:
-    settings.WEIR_ALLOWED_INSIDE = "127.0.0.1/32"
-    settings.WEIR_PUBLIC_URL = "https://weir.example"
-    found = Receiver()
-    yield found
-    found.close()
 
 
 @pytest.fixture

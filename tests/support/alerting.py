@@ -1,16 +1,20 @@
-"""Windows with a CP, headroom points and rules on them."""
+"""Windows with a CP, rules on them, a job with an admin, and who hears of what fires."""
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from typing import Any
+
+import pytest
 
 from analytics.model.activity import TYPE_COUNT, ActivityType
+from tests.support.changes import make_job, member
 from tests.support.receiver import Receiver
 from webapp.accounts.models import User
 from webapp.analysis.models import Window
-from webapp.jobs.models import Job, JobGroup
+from webapp.jobs.models import Job, JobGroup, Role
 from webapp.notifications import channels
 from webapp.notifications.alert_evaluation import evaluate_due
 from webapp.notifications.alert_models import AlertRule, RuleKind
@@ -25,6 +29,28 @@ BAD, GOOD = [0.8, 0.9, 0.7], [0.5, 0.4]
 """What fires the rule below, and what ends it."""
 COUNT = 1
 """The number of the operator *count*, and of a worker *w*."""
+
+
+@pytest.fixture
+def receiver(settings: Any) -> Iterator[Receiver]:
+    """Somebody inside the network whom messages may reach."""
+    settings.WEIR_ALLOWED_INSIDE = "127.0.0.1/32"
+    settings.WEIR_PUBLIC_URL = "https://weir.example"
+    found = Receiver()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def job() -> Job:
+    """In a group of its own."""
+    return make_job()
+
+
+@pytest.fixture
+def boss(job: Job) -> User:
+    """The admin of its group."""
+    return member(job, Role.ADMIN, "boss")
 
 
 def windows(job: Job, first: datetime, shares: Sequence[float | None]) -> None:
