@@ -124,8 +124,8 @@ def wire_of(channel: Channel, message: Message, now_s: int) -> Wire:
 
 def _event(message: Message, routing_key: str) -> dict[str, Any]:
     content = message.content
-    if content.get("action") == "resolve":
-        return {"routing_key": routing_key, "event_action": "resolve", "dedup_key": content["key"]}
+    if (action := content.get("action")) in ("acknowledge", "resolve"):
+        return {"routing_key": routing_key, "event_action": action, "dedup_key": content["key"]}
     return {
         "routing_key": routing_key,
         "event_action": "trigger",

@@ -10,14 +10,14 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from analytics.alerting.machine import Episode, episodes, faults
+from analytics.alerting.machine import Episode, Told, episodes, faults
 from analytics.model.activity import BY_LABEL
 from webapp.accounts.models import User
 from webapp.audit.services import Entry, record, record_refused
 from webapp.jobs.models import Job, JobGroup, Membership, Role
 from webapp.notifications import alert_reading
 from webapp.notifications.alert_models import Alert, AlertRule, RuleKind, Severity, Silence
-from webapp.notifications.alert_telling import tell
+from webapp.notifications.alert_telling import nobody_is_missing, tell, tell_acknowledged
 from webapp.notifications.alert_words import AT_ONCE, CP_KINDS, SHARES
 
 PREVIEW = timedelta(days=1)
@@ -123,7 +123,7 @@ def remove_rule(actor: User, rule_id: int) -> None:
 
 
 def acknowledge(actor: User, alert_id: int) -> Alert:
-    """Say that one looks after an alert; the first who does stands there.
+    """Say that one looks after an alert; the first who does stands there. PagerDuty hears when nobody is missing.
 
     Raises
     ------
@@ -131,14 +131,19 @@ def acknowledge(actor: User, alert_id: int) -> Alert:
         Unless the actor is an operator of the alert's group.
     """
     with transaction.atomic():
-        row = Alert.objects.select_for_update(of=("self",)).select_related("rule").filter(pk=alert_id).first()
-        _require(actor, row.rule.group_id if row else 0, Role.OPERATOR, "alert.acknowledge", alert_id)
-        assert row is not None
+        # The rule's row, as whoever evaluates holds it: what they tell meanwhile is seen here, or this by them.
+        held = AlertRule.objects.select_for_update(of=("self",)).select_related("group")
+        rule = held.filter(alerts=alert_id).first()
+        _require(actor, rule.group_id if rule else 0, Role.OPERATOR, "alert.acknowledge", alert_id)
+        assert rule is not None
+        row = rule.alerts.get(pk=alert_id)
         if row.acknowledged_at is None:
             row.acknowledged_at, row.acknowledged_by_name = timezone.now(), actor.get_username()
             row.save(update_fields=["acknowledged_at", "acknowledged_by_name"])
-            detail = {"rule": row.rule.name, "subject": row.subject_name}
+            detail = {"rule": rule.name, "subject": row.subject_name}
             record(Entry(actor, "alert.acknowledge", "alert", row.pk, detail=detail))
+            if row.told == Told.FIRED and row.resolved_at is None and nobody_is_missing(rule):
+                tell_acknowledged(rule)
     return row
 
 

@@ -10,8 +10,8 @@ from django.db.models import Q, QuerySet
 from analytics.alerting.machine import Told, to_tell
 from webapp.notifications import alert_selectors, channels
 from webapp.notifications.alert_models import Alert, AlertRule
-from webapp.notifications.alert_words import message
-from webapp.notifications.models import Channel
+from webapp.notifications.alert_words import looked_after, message
+from webapp.notifications.models import Channel, ChannelKind
 
 PATH = "/notifications?tab=alerts"
 
@@ -35,7 +35,8 @@ def tell(rule: AlertRule, silenced: Set[int], why: str = "") -> None:
     news: dict[Told, list[Alert]] = {Told.FIRED: [], Told.RESOLVED: []}
     still: list[Alert] = []
     hushed: list[Alert] = []
-    for row in _unsaid(rule).order_by("fired_at", "pk"):
+    rows = list(_unsaid(rule).order_by("fired_at", "pk"))
+    for row in rows:
         row.rule = rule
         wanted = to_tell(Told(row.told), row.resolved_at is None, row.pk in silenced)
         if wanted is not None:
@@ -48,8 +49,34 @@ def tell(rule: AlertRule, silenced: Set[int], why: str = "") -> None:
         Alert.objects.filter(pk__in=[row.pk for row in changed]).update(told=told)
     title, text = message(rule, news[Told.FIRED], news[Told.RESOLVED], still, hushed, why)
     over = not (news[Told.FIRED] or still or hushed)
-    for channel in Channel.objects.filter(group=rule.group_id).select_related("group"):
+    _post(rule, _channels(rule), title, text, "resolve" if over else "trigger")
+    heard = [row.acknowledged_at for row in rows if row.told == Told.FIRED]
+    if not (heard and all(heard)) and nobody_is_missing(
+        rule
+    ):  # acknowledged in silence, or the others are over
+        tell_acknowledged(rule)
+
+
+def nobody_is_missing(rule: AlertRule) -> bool:
+    """Whether somebody looks after each alert that people were told of and that fires; False without any."""
+    known = rule.alerts.filter(told=Told.FIRED, resolved_at=None)
+    return known.exists() and not known.filter(acknowledged_at=None).exists()
+
+
+def tell_acknowledged(rule: AlertRule) -> None:
+    """PagerDuty hears that its incident is looked after and wakes nobody else, in silence too; others do not."""
+    known = rule.alerts.filter(told=Told.FIRED, resolved_at=None).order_by("fired_at", "pk")
+    title, text = looked_after(rule, list(known))
+    _post(rule, _channels(rule).filter(kind=ChannelKind.PAGERDUTY), title, text, "acknowledge")
+
+
+def _channels(rule: AlertRule) -> QuerySet[Channel]:
+    return Channel.objects.filter(group=rule.group_id).select_related("group")
+
+
+def _post(rule: AlertRule, to: QuerySet[Channel], title: str, text: str, action: str) -> None:
+    for channel in to:
         channels.post(
             channel, title=title, text=text, path=PATH, severity=rule.severity, key=f"weir-alert-{rule.pk}",
-            action="resolve" if over else "trigger",
+            action=action,
         )  # fmt: skip

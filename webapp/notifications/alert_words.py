@@ -98,6 +98,14 @@ def message(
     return title, "\n".join(lines)
 
 
+def looked_after(rule: AlertRule, rows: Sequence[Alert]) -> tuple[str, str]:
+    """Title and text of the message that somebody looks after all that fires for a rule."""
+    said = [f"{row.acknowledged_by_name} looks after {row.subject_name}" for row in rows[:MOST_SUBJECTS]]
+    if len(rows) > MOST_SUBJECTS:
+        said.append(f"and {len(rows) - MOST_SUBJECTS:,} more")
+    return f"ACKNOWLEDGED: {rule.name} ({rule.group.name}): {_named(rows)}", "\n".join(said)
+
+
 def _named(rows: Sequence[Alert]) -> str:
     return rows[0].subject_name if len(rows) == 1 else f"{len(rows):,} subjects"
 

@@ -119,7 +119,8 @@ def post(
     key: str = "",
     action: str = "trigger",
 ) -> Message:
-    """Have a message sent. Messages with the same ``key`` are about the same thing, over with ``resolve``."""
+    """Have a message sent. Messages with the same ``key`` are about the same thing, looked after with
+    ``acknowledge`` and over with ``resolve``."""
     content = {
         "title": title, "text": text, "url": f"{settings.WEIR_PUBLIC_URL}{path}", "severity": severity,
         "group": channel.group.name, "key": key, "action": action,

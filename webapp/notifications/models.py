@@ -172,7 +172,8 @@ class Message(models.Model):
     """One message to a channel, and what became of it: a row of the channel's delivery log.
 
     Claimed as a ``Delivery`` is. ``content`` is what it says (``title``, ``text``, ``url``, ``severity``, ``key``,
-    ``action``: ``trigger`` or ``resolve``). Messages to a channel with the same key are sent in their order.
+    ``action``: ``trigger``, ``acknowledge`` or ``resolve``). Messages to a channel with the same key are sent in
+    their order.
     """
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="messages", db_index=False)
