@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Callable
 
 import pytest
 from django.utils import timezone
+from PIL import Image, ImageColor
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import DESKTOP, PHONE, Visitor, accessibility_faults
@@ -29,7 +31,22 @@ def check(page: Page, width: int, name: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_person_subscribes_previews_gets_and_finds_a_digest(alice: Visitor, settings: object) -> None:
+def check_as_mail(visit: Visit, html: str) -> None:
+    """In a mail client of 600 px: it fits, has contrast and its ground is that of the reader's theme."""
+    for theme, ground in (("light", "#f6f7f9"), ("dark", "#0f1115")):
+        page = visit(viewport={"width": 600, "height": 900}, color_scheme=theme).page
+        page.set_content(html)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        check(page, 600, f"mail-{theme}")
+        seen = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+        assert seen.width == 600
+        assert seen.getpixel((2, seen.height // 2)) == ImageColor.getrgb(ground), theme
+        assert page.locator("img.chart").first.evaluate("one => one.naturalWidth") == 1056
+
+
+def test_a_person_subscribes_previews_gets_and_finds_a_digest(
+    alice: Visitor, visit: Visit, settings: object
+) -> None:
     settings.WEIR_SMTP_URL = ""  # type: ignore[attr-defined]
     job, waits = eventful(timezone.now())
     Job.objects.update(finished=True)  # else it falls silent while a slow machine draws the pages
@@ -88,6 +105,7 @@ def test_a_person_subscribes_previews_gets_and_finds_a_digest(alice: Visitor, se
     assert preview is not None
     assert sent is not None
     assert body_of(sent) == body_of(preview), "the preview shows what is sent"
+    check_as_mail(visit, sent)
     page.get_by_role("button", name="Plain text").click()
     expect(page.locator(".mail-text")).to_contain_text("DECISIONS THAT WAIT FOR YOU")
     check(page, DESKTOP["width"], "outbox")

@@ -100,6 +100,9 @@ def test_a_program_asks_for_the_routing_of_any_inputs_and_it_is_looked_up_in_the
     after = program.get(f"{where}/plan?at=app1=0.05,app2=0.05").json()
     assert after["found"] in ("near", "any_side")
     assert 0 < after["growth"] <= before["growth"] + 1e-9, "the program's is the most there is"
+    base = program.get(f"{where}/plan?at=app1=0,app2=0").json()["growth"]
+    at_most = after["growth_at_most"]
+    assert before["growth"] - 1e-9 <= at_most <= before["growth"] + 0.01 * base, "certified by cuts"
     model = burst_model(worked_example())[0]
     load = {node.name: 0.0 for node in model.nodes}
     for _, _, one in model.components():

@@ -81,6 +81,9 @@ class PlanShape(serializers.Serializer[Any]):
         [found.value for found in Found], help_text="near, any_side: from the index; program: solved for it"
     )
     growth = serializers.FloatField(help_text="below 0: these rates do not fit")
+    growth_at_most = serializers.FloatField(
+        allow_null=True, help_text="no plan lets all inputs grow by more at once; null: nothing limits them"
+    )
     rates = serializers.DictField(child=serializers.FloatField())
     target = serializers.DictField(child=serializers.FloatField())
     plan = serializers.DictField(child=serializers.FloatField(), help_text="data units by component")

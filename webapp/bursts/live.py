@@ -12,11 +12,13 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from analytics.bursts.assignment import KEY_GROUPS, rebalance
 from analytics.bursts.constraints import constraints
+from analytics.bursts.cuts import CutCache
 from analytics.bursts.headroom import binding_limits, lexicographic, proportional_headroom
 from analytics.bursts.region import pair_region
 from analytics.bursts.solver import Solver
@@ -67,11 +69,15 @@ class Live:
 
 
 class _Warm:
-    """A solver with its lock."""
+    """A solver with its lock, and what it has shown to hold everywhere."""
 
     def __init__(self, model: BurstModel) -> None:
         self.solver = Solver(constraints(model))
         self.lock = threading.Lock()
+
+    @cached_property
+    def cuts(self) -> CutCache:
+        return CutCache(self.solver)
 
 
 _warm: OrderedDict[tuple[object, ...], _Warm] = OrderedDict()
@@ -81,6 +87,23 @@ _guard = threading.Lock()
 @contextmanager
 def solver(model: BurstModel, change: Change = NOTHING) -> Iterator[Solver]:
     """The warm solver of a model, changed in this way; nobody else uses it meanwhile."""
+    found = _kept(model, change)
+    with found.lock:
+        rows = found.solver.rows
+        lost = rows.nodes.index(change.lost) if change.lost in rows.nodes else None
+        with nullcontext() if lost is None else found.solver.without_node(lost):
+            yield found.solver
+
+
+@contextmanager
+def solver_and_cuts(model: BurstModel) -> Iterator[tuple[Solver, CutCache]]:
+    """The warm solver of a model as it is, and the cache of its cuts; nobody else uses them meanwhile."""
+    found = _kept(model, NOTHING)
+    with found.lock:
+        yield found.solver, found.cuts
+
+
+def _kept(model: BurstModel, change: Change) -> _Warm:
     node = (change.node, change.capacity_ratio) if change.capacity_ratio != 1.0 else None
     cost = (change.application, change.cost_ratio) if change.cost_ratio != 1.0 else None
     key = (model.version, node, cost)
@@ -94,11 +117,7 @@ def solver(model: BurstModel, change: Change = NOTHING) -> Iterator[Solver]:
             found = _warm.setdefault(key, found)
             while len(_warm) > KEPT_SOLVERS:
                 _warm.popitem(last=False)
-    with found.lock:
-        rows = found.solver.rows
-        lost = rows.nodes.index(change.lost) if change.lost in rows.nodes else None
-        with nullcontext() if lost is None else found.solver.without_node(lost):
-            yield found.solver
+    return found
 
 
 def _changed(model: BurstModel, change: Change) -> BurstModel:

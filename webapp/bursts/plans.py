@@ -24,12 +24,14 @@ class RatesPlan:
     """What each component handles, by name.
 
     ``growth`` is by how much every input can grow at once without another plan, in the model's unit; below 0 the
-    rates do not fit. ``target`` are the largest inputs the plan handles. ``found`` is ``near``, ``any_side`` or
+    rates do not fit. No plan lets them grow by more than ``growth_at_most``, which cached cuts certify (None: nothing
+    limits them). ``target`` are the largest inputs the plan handles. ``found`` is ``near``, ``any_side`` or
     ``program`` (``analytics.bursts.index.Found``).
     """
 
     found: str
     growth: float
+    growth_at_most: float | None
     rates: dict[str, float]
     target: dict[str, float]
     plan: dict[str, float]
@@ -50,13 +52,15 @@ def plan_for(row: ModelVersion, rates: Mapping[str, float]) -> RatesPlan:
         raise ValueError(f"the model has no application {', '.join(strange)}")
     start = np.array([rates.get(name, 0.0) for name in names])
     lookup = _lookup(row.pk, model.version, row.index_points)
-    with live.solver(model) as warm:
+    with live.solver_and_cuts(model) as (warm, cuts):
         found = planned(warm, lookup, start)
+        at_most = max(cuts.answer(start).upper, found.growth)
         shares = fractions(warm.rows, found.plan)
     components = [one.name for _, _, one in model.components()]
     return RatesPlan(
         found=found.found.value,
         growth=found.growth,
+        growth_at_most=at_most if np.isfinite(at_most) else None,
         rates=dict(zip(names, start.tolist(), strict=True)),
         target=dict(zip(names, found.target.tolist(), strict=True)),
         plan=dict(zip(components, found.plan.tolist(), strict=True)),
