@@ -24,8 +24,8 @@ class RatesPlan:
     """What each component handles, by name.
 
     ``growth`` is by how much every input can grow at once without another plan, in the model's unit; below 0 the
-    rates do not fit. No plan lets them grow by more than ``growth_at_most``, which cached cuts certify (None: nothing
-    limits them). ``target`` are the largest inputs the plan handles. ``found`` is ``near``, ``any_side`` or
+    rates do not fit. No plan lets them grow by more than ``growth_at_most``, which cached cuts certify (None:
+    nothing limits them). ``target`` are the largest inputs the plan handles. ``found`` is ``near``, ``any_side`` or
     ``program`` (``analytics.bursts.index.Found``).
     """
 
