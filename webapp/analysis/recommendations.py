@@ -82,8 +82,8 @@ _REMEMBER = """
     WHERE setup.revision + 1 = excluded.revision
     RETURNING job_id
 """
-"""What the policy remembers; a window that could not be read changes nothing of that. A job without a setup gets the
-one it was advised with: the defaults."""
+"""What the policy remembers; a window that could not be read changes nothing of that. A job without a setup gets
+the one it was advised with: the defaults."""
 
 _CONFIRM = """
     UPDATE analysis_recommendation AS current
