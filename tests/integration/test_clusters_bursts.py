@@ -18,7 +18,7 @@ from tests.support.receiver import Receiver
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
 from webapp.bursts import deriving, services, simulations
-from webapp.bursts.headroom import TooLittleHeadroomError, checked_effect
+from webapp.bursts.headroom import Effect, TooLittleHeadroomError, checked_effect
 from webapp.bursts.models import Cluster
 from webapp.bursts.rebalancing import propose_rebalance
 from webapp.jobs.models import Job, JobGroup, Membership, Role
@@ -180,6 +180,11 @@ def test_an_approved_rebalance_is_handed_over_with_its_fractions_and_key_groups(
     assert (told["data"]["kind"], told["data"]["job"]) == ("rebalance", "app1")
     handed = told["data"]["change"]["rebalance"]["components"]
     assert handed == proposal.change["rebalance"]["components"]
+
+
+def test_a_change_of_a_job_without_known_costs_promises_nothing() -> None:
+    nothing = Effect(before=None, after=None, configured=None, cluster="", version="")
+    assert nothing.says == "nothing that is known limits the job's input"
 
 
 def test_what_moves_no_keys_and_who_may_not_are_refused(boss: User) -> None:

@@ -60,6 +60,8 @@ class Effect:
         """In words."""
         of = f"all inputs of the cluster {self.cluster}" if self.cluster else "the job's input"
         told = f"{of} can grow by {_words(self.after)} after the change, {_words(self.before)} before"
+        if self.after is None and self.before is None:
+            told = f"nothing that is known limits {of}"
         if self.configured is not None:
             told += f"; the configured burst is {_words(self.configured)}"
         if self.untold:
