@@ -25,7 +25,7 @@ demo-flink: setup ## Beside make run: a real Flink with a job held back, to try 
 test: setup browser lint types imports pytest ## Lint, types, imports and all tests but the slow stages (chaos, test-flink)
 
 pytest: setup ## All tests without the checks; ARGS="tests/unit -k words" for some of them
-	@$(BIN)/python -m pytest -m "not bench and not flink and not chaos" $(ARGS)
+	@.ci/pytest $(ARGS)
 
 chaos: setup ## Kill -9 of workers, servers and Weir itself, a database that goes away: nothing lost, nothing twice
 	@$(BIN)/python -m pytest -m chaos $(ARGS)
