@@ -1,7 +1,7 @@
 # Weir. `make help` lists what there is; every target sets up what it needs.
 # Works with GNU make 3.81, which macOS brings: anything longer than a line is a script in .ci/.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo-flink test chaos test-flink lint types imports pytest fmt bench browser clean
+.PHONY: help setup run demo-flink test chaos test-cluster test-flink lint types imports pytest fmt bench browser clean
 
 BIN := .venv/bin
 CHROMIUM ?= /usr/bin/chromium
@@ -22,13 +22,16 @@ run: setup ## Start Weir with a real demo stream; prints the address and how to 
 demo-flink: setup ## Beside make run: a real Flink with a job held back, to try the whole loop on (needs a JDK)
 	@.ci/flink $(BIN)/python -m workers.flink_demo --stop-with-parent
 
-test: setup browser lint types imports pytest ## Lint, types, imports and all tests but the slow stages (chaos, test-flink)
+test: setup browser lint types imports pytest ## Lint, types, imports and all tests but the slow stages below
 
 pytest: setup ## All tests without the checks; ARGS="tests/unit -k words" for some of them
-	@.ci/pytest $(ARGS)
+	@$(BIN)/python -m pytest -m "not bench and not flink and not chaos and not cluster" $(ARGS)
 
 chaos: setup ## Kill -9 of workers, servers and Weir itself, a database that goes away: nothing lost, nothing twice
 	@$(BIN)/python -m pytest -m chaos $(ARGS)
+
+test-cluster: setup ## The same results on a Spark that Weir did not start: a standalone cluster, a Spark Connect server
+	@$(BIN)/python -m pytest -m cluster $(ARGS)
 
 test-flink: setup browser ## The whole loop on a real Flink: scaled, verified, made worse, taken back (needs a JDK)
 	@.ci/flink $(BIN)/python -m pytest tests/flink $(ARGS)

@@ -24,7 +24,9 @@ from webapp.ops.embedded.watchdog import CHECKOUT
 from webapp.telemetry import segment_store
 from webapp.telemetry.services import digest_of, store_batch
 
-pytestmark = [pytest.mark.spark, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.spark, pytest.mark.cluster, pytest.mark.django_db(transaction=True), pytest.mark.timeout(600),
+]  # fmt: skip
 
 WORKERS = 6
 RECORDS = traces.trace(seed=11, workers=WORKERS, seconds=8, per_second=200, start_ns=10**18)
