@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.support import seed
-from tests.support.browser import Visitor
+from tests.support.browser import Visitor, at_rest
 from webapp.jobs.models import Job
 from webapp.telemetry.models import Source
 
@@ -31,7 +31,9 @@ def test_a_job_shows_what_limits_it_and_opens_on_a_click(job: Job, alice: Visito
 
 def test_a_job_opens_with_the_keyboard_alone(job: Job, alice: Visitor) -> None:
     expect(alice.page.locator("#jobs .ag-row")).to_have_count(1)
+    at_rest(alice.page)
     alice.page.keyboard.press("j")
+    expect(alice.page.locator("#jobs .ag-row .ag-cell:focus")).to_have_count(1)
     alice.page.keyboard.press("Enter")
     expect(alice.page.get_by_role("heading", name="ad-events")).to_be_visible()
     alice.page.keyboard.press("g")
