@@ -26,7 +26,9 @@ def measure(home: Path, clusters: int = CLUSTERS) -> dict[str, float]:
 
     session = create_session(home)
     warm_up(session)
-    boss = User.objects.create_superuser("admin")  # as `bootstrap` calls the first: it makes none beside another
+    boss = User.objects.create_superuser(
+        "admin"
+    )  # as `bootstrap` calls the first: it makes none beside another
     for seed in range(clusters):
         random_cluster(boss, seed, applications=APPLICATIONS, nodes=NODES)
 
