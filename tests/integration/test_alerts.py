@@ -38,6 +38,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 receiver, job, boss = alerting.receiver, alerting.job, alerting.boss
 
 
+def beside(job: Job) -> Job:
+    """Another job of the same group."""
+    other = make_job()
+    Job.objects.filter(pk=other.pk).update(group=job.group)
+    return other
+
+
 def test_ten_evaluators_tell_once_and_all_subjects_in_one_message(
     job: Job, boss: User, receiver: Receiver
 ) -> None:
@@ -116,8 +123,7 @@ def test_pagerduty_hears_once_that_somebody_looks_after_all_that_fires_and_other
     job: Job, boss: User, receiver: Receiver
 ) -> None:
     now, group = timezone.now(), group_of(job)
-    other = make_job()
-    Job.objects.filter(pk=other.pk).update(group=group)
+    other = beside(job)
     webhook(boss, job, receiver)
     webhook(boss, job, receiver, "pagerduty")
     rule(boss, group)
@@ -164,8 +170,7 @@ def test_an_acknowledgement_in_silence_reaches_pagerduty_after_what_it_is_about(
     job: Job, boss: User, receiver: Receiver
 ) -> None:
     now, group = timezone.now(), group_of(job)
-    other = make_job()
-    Job.objects.filter(pk=other.pk).update(group=group)
+    other = beside(job)
     webhook(boss, job, receiver, "pagerduty")
     rule(boss, group)
     quiet = alert_services.silence(boss, group, now + timedelta(hours=1), "new disks", job=job)
@@ -224,8 +229,7 @@ def test_a_silence_of_one_job_says_nothing_of_it_and_all_of_the_others(
     job: Job, boss: User, receiver: Receiver
 ) -> None:
     now, group = timezone.now(), group_of(job)
-    other = make_job()
-    Job.objects.filter(pk=other.pk).update(group=group)
+    other = beside(job)
     webhook(boss, job, receiver)
     rule(boss, group)
     operator, hour = member(job, Role.OPERATOR), now + timedelta(hours=1)

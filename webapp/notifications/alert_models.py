@@ -98,9 +98,8 @@ class Alert(models.Model):
     """A time in which a rule fired for a subject; open until ``resolved_at``.
 
     ``job`` is the one that the subject is or belongs to; a cluster has none. ``subject_name`` and ``path`` are how
-    people know and find it. ``worst`` is the worst value so far, ``last``
-    the newest. ``told`` is what the group's channels were told last, changed in the transaction that stores the
-    messages.
+    people know and find it. ``worst`` is the worst value so far, ``last`` the newest. ``told`` is what the group's
+    channels were told last, changed in the transaction that stores the messages.
     """
 
     rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts")
