@@ -40,7 +40,10 @@ def panel(
                 className="panel-head",
                 children=[
                     html.Div(
-                        [html.H2(question, id=f"title-{key}"), html.P("…", id=f"under-{key}", className="under")]
+                        [
+                            html.H2(question, id=f"title-{key}"),
+                            html.P("…", id=f"under-{key}", className="under"),
+                        ]
                     ),
                     html.Div([*([extra] if extra else []), *_tools(listed)], className="tools"),
                 ],
@@ -56,10 +59,7 @@ def panel(
                         style={"height": height_px},
                         children=[
                             html.Div(states.skeleton(height_px), id=f"wait-{key}", className="wait"),
-                            chart
-                            or dcc.Graph(
-                                id=f"chart-{key}", config=GRAPH_CONFIG, figure=BLANK, style={"height": height_px}
-                            ),
+                            _graph(key, height_px) if chart is None else chart,
                         ],
                         **{"aria-label": f"{question} Loading."},
                     ),
@@ -67,7 +67,11 @@ def panel(
                 ],
             ),
         ],
-    )  # fmt: skip
+    )
+
+
+def _graph(key: str, height_px: int) -> Any:
+    return dcc.Graph(id=f"chart-{key}", config=GRAPH_CONFIG, figure=BLANK, style={"height": height_px})
 
 
 BLANK = {
