@@ -51,10 +51,16 @@
     if (under && under.closest(".js-plotly-plot")) under.dispatchEvent(new MouseEvent("mousemove", Object.assign({ bubbles: true }, mouse)));
   };
 
-  weir.png = function (panel) {
+  // A click while the chart is still being read means the chart that comes.
+  function whenDrawn(panel, take) {
     const chart = panel.querySelector(".js-plotly-plot");
-    if (chart) window.Plotly.downloadImage(chart, { format: "png", width: chart.offsetWidth, height: chart.offsetHeight, scale: 2, filename: panel.dataset.file });
-  };
+    if (chart && chart.layout && !panel.querySelector(".wait:not([hidden])")) take(chart);
+    else if (panel.isConnected) window.setTimeout(whenDrawn, 100, panel, take);
+  }
+  weir.png = (panel) =>
+    whenDrawn(panel, (chart) =>
+      window.Plotly.downloadImage(chart, { format: "png", width: chart.offsetWidth, height: chart.offsetHeight, scale: 2, filename: panel.dataset.file })
+    );
 
   const quote = (value) => (/[",\n]/.test(String(value)) ? '"' + String(value).replace(/"/g, '""') + '"' : String(value));
   function rows(chart) {
@@ -79,14 +85,13 @@
     }
     return [head, ...lines];
   }
-  weir.csv = function (panel) {
-    const chart = panel.querySelector(".js-plotly-plot");
-    if (!chart) return;
-    const text = rows(chart).map((row) => row.map(quote).join(",")).join("\r\n") + "\r\n";
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
-    link.download = panel.dataset.file + ".csv";
-    link.click();
-    window.setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-  };
+  weir.csv = (panel) =>
+    whenDrawn(panel, function (chart) {
+      const text = rows(chart).map((row) => row.map(quote).join(",")).join("\r\n") + "\r\n";
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+      link.download = panel.dataset.file + ".csv";
+      link.click();
+      window.setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    });
 })();
