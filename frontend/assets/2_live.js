@@ -35,11 +35,14 @@
     const stamp = document.getElementById("stamp");
     const pause = document.getElementById("pause");
     if (!stamp || !pause) return;
+    const nothing = Boolean(document.getElementById("not-found"));
     const fixed = weir.isAbsolute();
     pause.setAttribute("aria-pressed", String(weir.isPaused()));
-    pause.disabled = fixed;
-    pause.dataset.on = String(!weir.isPaused() && !fixed);
-    if (!weir.read) return;
+    pause.disabled = fixed || nothing;
+    pause.dataset.on = String(!weir.isPaused() && !fixed && !nothing);
+    if (nothing) stamp.textContent = "nothing to refresh";
+    if (nothing) delete stamp.dataset.state;
+    if (nothing || !weir.read) return;
     const old = (Date.now() - weir.read.seen) / 1000;
     const stale = !fixed && !weir.isPaused() && !document.hidden && old > (3 * weir.refreshMs()) / 1000;
     const mode = fixed ? "fixed range" : weir.isPaused() ? "paused" : "live";

@@ -71,8 +71,10 @@ def test_an_unknown_address_and_an_unknown_job_lead_home(alice: Visitor) -> None
     for path in ("/jobs/999999", "/no-such-page"):
         alice.go(path)
         expect(alice.page.locator("#not-found")).to_be_visible()
+        expect(alice.page.locator("#stamp")).to_have_text("nothing to refresh")
         alice.page.click("#not-found a")
         expect(alice.page.get_by_role("heading", name="Jobs")).to_be_visible()
+        expect(alice.page.locator("#stamp")).to_contain_text("live")
 
 
 def test_more_jobs_than_fit_a_page_are_turned_and_sorted_over_all_pages(alice: Visitor) -> None:

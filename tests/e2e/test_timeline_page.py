@@ -30,6 +30,8 @@ def test_a_timeline_shows_every_worker_and_its_critical_path(job: Job, alice: Vi
     for name in ("driver", "executor 1 core 0", "executor 1 core 3"):
         expect(page.locator("#chart-lanes .ytick text", has_text=name)).to_have_count(1)
     assert "window=" in page.url
+    expect(page.locator("#frame-lanes .js-plotly-plot")).to_have_count(1)
+    expect(page.locator("#frame-lanes .dash-graph")).to_have_count(0)  # it would draw over the lanes
 
 
 def test_n_and_p_step_along_the_critical_path(job: Job, alice: Visitor) -> None:
@@ -68,6 +70,7 @@ def test_a_change_within_the_window_is_marked_where_it_happened(job: Job, alice:
     )
     page.reload()
     expect(page.locator("#chart-lanes .annotation")).to_contain_text("7")
+    at_rest(page)
     mark = page.evaluate("document.querySelector('#chart-lanes').layout.annotations[0]")
     assert (mark["x"], mark["hovertext"][:26]) == (400, "Proposal 7: split 1 → 5, u")
     expect(page.locator("#frame-lanes")).to_have_attribute("aria-label", re.compile("1 change marked"))
