@@ -57,6 +57,34 @@ def may_change(actor: Actor, cluster: Cluster) -> bool:
     return _is_operator(actor, cluster.group)
 
 
+def may_leave(actor: Actor, cluster: Cluster) -> bool:
+    """Admins of its group; of a cluster of no group, who made it. And superusers."""
+    if not isinstance(actor, User) or not actor.is_active:
+        return False
+    if actor.is_superuser:
+        return True
+    if cluster.group is None:
+        return cluster.created_by_id == actor.pk
+    return _administered(actor).filter(group=cluster.group).exists()
+
+
+def may_move(actor: Actor, cluster: Cluster, group: JobGroup | None) -> bool:
+    """Who may take it out of its group, and is an admin of the other; out of any group, the former suffices."""
+    if not may_leave(actor, cluster):
+        return False
+    return group is None or group == cluster.group or groups_to_move_to(actor, cluster).contains(group)
+
+
+def groups_to_move_to(actor: Actor, cluster: Cluster) -> QuerySet[JobGroup]:
+    """The other groups that this person may move a cluster to, by name."""
+    groups = JobGroup.objects.order_by("name")
+    if cluster.group is not None:
+        groups = groups.exclude(pk=cluster.group.pk)
+    if not isinstance(actor, User) or not may_leave(actor, cluster):
+        return groups.none()
+    return groups if actor.is_superuser else groups.filter(pk__in=_administered(actor).values("group_id"))
+
+
 def jobs_of(cluster: Cluster) -> QuerySet[Job]:
     """The jobs that this cluster's applications may be: no rates of another group's jobs are shown in it."""
     return Job.objects.filter(Q(group=None) | Q(group_id=cluster.group_id))
@@ -64,6 +92,10 @@ def jobs_of(cluster: Cluster) -> QuerySet[Job]:
 
 def _is_operator(actor: User, group: JobGroup) -> bool:
     return _operated(actor).filter(group=group).exists()
+
+
+def _administered(actor: User) -> QuerySet[Membership]:
+    return Membership.objects.filter(user=actor, role=Role.ADMIN)
 
 
 def _operated(actor: User) -> QuerySet[Membership]:

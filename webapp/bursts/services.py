@@ -144,8 +144,17 @@ def keep_model(
     who: User | str,
     basis: dict[str, dict[str, int]] | None = None,
 ) -> ModelVersion:
-    """Store a model as the current version, unless it is that already."""
-    Cluster.objects.select_for_update().get(pk=cluster.pk)  # one numbers versions at a time
+    """Store a model as the current version, unless it is that already.
+
+    Raises
+    ------
+    ValidationError
+        If the cluster was moved to another group since it was read: the model may be derived from jobs that do not
+        count there, and who made it may not be asked there.
+    """
+    now = Cluster.objects.select_for_update().get(pk=cluster.pk)  # one numbers versions at a time
+    if now.group_id != cluster.group_id:
+        raise ValidationError({"group": "the cluster was moved to another group meanwhile"})
     current = cluster.versions.filter(superseded_at=None).first()
     odd = [asdict(item) for item in merge(diagnostics)]
     if current is not None and current.version == model.version:
