@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -143,6 +144,53 @@ def test_the_routing_becomes_a_proposal_that_can_be_opened(alice: Visitor) -> No
     page.locator("#burst-proposed a").click()
     expect(page.locator("main")).to_contain_text("every burst up to the headroom fits")
     expect(page.locator("main")).to_contain_text("Rounded to 128 key groups, all inputs of prod can grow by")
+
+
+def test_of_two_people_the_later_is_told_what_the_other_saved_and_an_admin_moves_the_cluster(
+    alice: Visitor, visit: Callable[..., Visitor]
+) -> None:
+    groups = [JobGroup.objects.create(name=name) for name in ("here", "there")]
+    for person in User.objects.filter(username__in=("alice", "bob")):
+        for group in groups:
+            role = Role.ADMIN if person.username == "alice" else Role.OPERATOR
+            Membership.objects.create(user=person, group=group, role=role)
+    person = User.objects.get(username="alice")
+    cluster = services.create_cluster(person, "prod", worked_example(), group=groups[0])
+    services.set_rates(person, cluster, {"app1": 0.0512345678, "app2": 0.05}, time.time_ns())
+    clusters.survey_here()
+    bob = visit(color_scheme="dark", viewport=PHONE)
+    bob.is_signed_in("bob")
+    first, second = open_cluster(alice, cluster), open_cluster(bob, cluster)
+    for page in (first, second):
+        page.click("#burst-forms summary")
+        expect(page.locator("#burst-rates")).to_have_value("app1 = 0.0512345678\napp2 = 0.05")
+    expect(second.locator("#burst-forms")).to_contain_text(
+        "Group: here. Moving it to another takes an admin of both."
+    )
+    first.fill("#burst-rates", "app1 = 0.07\napp2 = 0.05")
+    first.click("#burst-rates-save")
+    expect(first.locator("#burst-done")).to_contain_text("Saved.")
+    second.fill("#burst-rates", "app1 = 0.05")
+    second.click("#burst-rates-save")
+    said = second.locator("#burst-done")
+    expect(said).to_contain_text("Not saved: somebody else changed the rates of prod meanwhile.")
+    expect(said).to_contain_text("Given now: app1 = 0.07, app2 = 0.05.")
+    expect(second.locator("#burst-rates")).to_have_value("app1 = 0.05")
+    assert accessibility_faults(second) == []
+    assert Cluster.objects.get().rates == {"app1": 0.07, "app2": 0.05}
+    second.click("#burst-rates-save")
+    expect(said).to_contain_text("Saved.")
+    assert Cluster.objects.get().rates == {"app1": 0.05}, "having read what was there, he replaced it"
+
+    first.get_by_role("textbox", name="Group").click()
+    first.get_by_role("option", name="there").click()
+    first.click("#burst-move")
+    expect(first.locator("#burst-done")).to_contain_text("It is in the group there now")
+    second.fill("#burst-ratio", "50")
+    second.click("#burst-bounds-save")
+    expect(said).to_contain_text("Now it is in the group there, the configured burst is 20 %")
+    assert Cluster.objects.get().burst_ratio == 0.2
+    assert accessibility_faults(first) == []
 
 
 def test_simulated_bursts_tell_what_each_way_to_route_drops(alice: Visitor) -> None:

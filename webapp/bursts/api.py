@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import Http404
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
@@ -18,15 +19,19 @@ from analytics.bursts.index import Found
 from analytics.bursts.notation import read_rates
 from analytics.model.plain import to_plain
 from webapp.accounts.models import Scope
+from webapp.api.etags import check_if_match
 from webapp.api.idempotency import once
 from webapp.api.pagination import page
 from webapp.api.problems import ProblemError
-from webapp.api.schema import IDEMPOTENCY_KEY, PAGE, NsField, paged, text
+from webapp.api.schema import IDEMPOTENCY_KEY, IF_MATCH, PAGE, NsField, paged, text
 from webapp.api.views import ApiView, actor_of, token_of_request
-from webapp.bursts import selectors, services
+from webapp.bursts import moving, revisions, selectors, services
 from webapp.bursts.models import Cluster, Origin
 from webapp.bursts.plans import plan_for
 from webapp.bursts.policies import visible_clusters
+from webapp.bursts.revisions import Part
+
+MOST_RATIO = 100.0
 
 
 class NewCluster(serializers.Serializer[Any]):
@@ -46,6 +51,30 @@ class RatesWanted(serializers.Serializer[Any]):
     rates = serializers.DictField(child=serializers.FloatField(allow_null=True, min_value=0))
     at_ns = NsField(
         required=False, help_text="when they were measured, at most an hour ahead; without it: now"
+    )
+
+
+class RatesShape(serializers.Serializer[Any]):
+    """Input rates that were given, by application; what is not there is as measured."""
+
+    rates = serializers.DictField(child=serializers.FloatField())
+    at_ns = NsField(allow_null=True, help_text="when they were measured; null: none were ever given")
+
+
+class ClusterChange(serializers.Serializer[Any]):
+    """What to change of a cluster; what is left out stays."""
+
+    group = serializers.CharField(
+        allow_null=True, max_length=services.MOST_NAME,
+        help_text="the group of jobs to move it to, of which you are an admin, as of its own; null: out of any",
+    )  # fmt: skip
+    burst_ratio = serializers.FloatField(
+        min_value=0,
+        max_value=MOST_RATIO,
+        help_text="by how much all inputs must be able to grow: 0.5 is half more",
+    )
+    alert_ratio = serializers.FloatField(
+        min_value=0, max_value=MOST_RATIO, help_text="below this headroom there is an alert"
     )
 
 
@@ -116,11 +145,26 @@ def shown(cluster: Cluster, *, whole: bool = True) -> dict[str, Any]:
     }
 
 
-def _one(request: Request, cluster_id: int) -> Cluster:
-    found = visible_clusters(actor_of(request)).select_related("group").filter(pk=cluster_id).first()
+def _one(request: Request, cluster_id: int, *, lock: bool = False) -> Cluster:
+    rows = visible_clusters(actor_of(request)).select_related("group")
+    if lock:
+        rows = rows.select_for_update(of=("self",))
+    found = rows.filter(pk=cluster_id).first()
     if found is None:
         raise Http404(f"there is no cluster {cluster_id}")
     return found
+
+
+def _as_seen(request: Request, cluster_id: int, part: Part) -> Cluster:
+    """The cluster, locked until the end of the transaction, if its part is still as the asker saw it."""
+    cluster = _one(request, cluster_id, lock=True)
+    check_if_match(request, revisions.tag(cluster, part))
+    return cluster
+
+
+def _answer(cluster: Cluster, part: Part, body: dict[str, Any] | None = None) -> Response:
+    shape = shown(cluster) if body is None else body
+    return Response(shape, headers={"ETag": revisions.tag(cluster, part)})
 
 
 class ClusterView(ApiView):
@@ -164,8 +208,10 @@ class ClusterList(ClusterView):
             actor = actor_of(request)
             group = services.group_named(actor, values.get("group") or "")
             cluster = services.create_cluster(actor, values["name"], values["model"], group=group)
-            where = {"Location": f"/api/v1/clusters/{cluster.pk}"}
-            return Response(shown(cluster), 201, headers=where)
+            answer = _answer(cluster, Part.SETTINGS)
+            answer.status_code = 201
+            answer["Location"] = f"/api/v1/clusters/{cluster.pk}"
+            return answer
 
         digest = hashlib.sha256(repr(request.data).encode()).digest()
         return once(request, token_of_request(request), digest, act)
@@ -174,10 +220,18 @@ class ClusterList(ClusterView):
 @extend_schema_view(
     get=extend_schema(
         operation_id="get_cluster", responses=ClusterShape,
-        description="One cluster with the newest answers about it.",
+        description="One cluster with the newest answers about it. The ETag is of its group and bounds: answers, "
+        "model and rates change without it.",
+    ),
+    patch=extend_schema(
+        operation_id="change_cluster", parameters=[IF_MATCH], request=ClusterChange(partial=True),
+        responses=ClusterShape,
+        description="Change its bounds, or move it to another group. Who moves it administers both groups. The "
+        "model is then a new version, and answers are stale until a worker has answered again. A wrong field "
+        "changes nothing.",
     ),
     delete=extend_schema(
-        operation_id="remove_cluster", responses={204: None},
+        operation_id="remove_cluster", parameters=[IF_MATCH], responses={204: None},
         description="Forget it with its models and history.",
     ),
 )  # fmt: skip
@@ -186,51 +240,94 @@ class ClusterDetail(ClusterView):
 
     def get(self, request: Request, cluster_id: int) -> Response:
         """One."""
-        return Response(shown(_one(request, cluster_id)))
+        return _answer(_one(request, cluster_id), Part.SETTINGS)
 
+    @transaction.atomic
+    def patch(self, request: Request, cluster_id: int) -> Response:
+        """Change it, if its group and bounds are still as the asker saw them."""
+        cluster = _as_seen(request, cluster_id, Part.SETTINGS)
+        asked = ClusterChange(data=request.data, partial=True)
+        asked.is_valid(raise_exception=True)
+        if unknown := sorted(set(request.data) - set(asked.fields)):
+            wrong = [{"field": name, "detail": "there is nothing of this name to change"} for name in unknown]
+            raise ProblemError(400, "invalid", "some fields are wrong", errors=wrong)
+        values, actor = dict(asked.validated_data), actor_of(request)
+        if "group" in values:
+            moving.move(actor, cluster, moving.target_named(actor, cluster, values.pop("group")))
+        if values:
+            now = {"burst_ratio": cluster.burst_ratio, "alert_ratio": cluster.alert_ratio}
+            services.set_bounds(actor, cluster, **(now | values))
+        return _answer(_one(request, cluster_id), Part.SETTINGS)
+
+    @transaction.atomic
     def delete(self, request: Request, cluster_id: int) -> Response:
-        """Forget it."""
-        services.remove_cluster(actor_of(request), _one(request, cluster_id))
+        """Forget it, if its group and bounds are still as the asker saw them."""
+        services.remove_cluster(actor_of(request), _as_seen(request, cluster_id, Part.SETTINGS))
         return Response(status=204)
 
 
 @extend_schema_view(
+    get=extend_schema(
+        operation_id="get_cluster_model", responses=dict[str, Any],
+        description="The current burst model, with an ETag to replace it by.",
+    ),
     put=extend_schema(
-        operation_id="put_cluster_model",
+        operation_id="put_cluster_model", parameters=[IF_MATCH],
         request={"application/json": dict},
         responses=ClusterShape,
-        description="Make this burst model the current one; the same again changes nothing.",
-    )
-)
+        description="Make this burst model the current one; the same again changes nothing. The ETag is that of "
+        "the model.",
+    ),
+)  # fmt: skip
 class ClusterModel(ClusterView):
     """``/api/v1/clusters/<id>/model``."""
 
-    def put(self, request: Request, cluster_id: int) -> Response:
-        """A new version."""
+    def get(self, request: Request, cluster_id: int) -> Response:
+        """The document."""
         cluster = _one(request, cluster_id)
+        document = selectors.document(cluster)
+        if document is None:
+            raise Http404("the cluster has no model")
+        return _answer(cluster, Part.MODEL, document)
+
+    @transaction.atomic
+    def put(self, request: Request, cluster_id: int) -> Response:
+        """A new version, if the model is still the one that the asker saw."""
+        cluster = _as_seen(request, cluster_id, Part.MODEL)
         services.upload_model(actor_of(request), cluster, request.data)
-        return Response(shown(cluster))
+        return _answer(cluster, Part.MODEL)
 
 
 @extend_schema_view(
+    get=extend_schema(
+        operation_id="get_cluster_rates", responses=RatesShape,
+        description="The rates that were given, with an ETag to change them by.",
+    ),
     put=extend_schema(
-        operation_id="put_cluster_rates",
+        operation_id="put_cluster_rates", parameters=[IF_MATCH],
         request=RatesWanted,
         responses=ClusterShape,
-        description="Say what the inputs are; these go before what Weir measures of jobs of the same name.",
-    )
-)
+        description="Say what the inputs are; these go before what Weir measures of jobs of the same name. The "
+        "ETag is that of the rates. A program that is the only one to give them sends `If-Match: *`.",
+    ),
+)  # fmt: skip
 class ClusterRates(ClusterView):
     """``/api/v1/clusters/<id>/rates``."""
 
-    def put(self, request: Request, cluster_id: int) -> Response:
-        """New rates."""
+    def get(self, request: Request, cluster_id: int) -> Response:
+        """Those given."""
         cluster = _one(request, cluster_id)
+        return _answer(cluster, Part.RATES, {"rates": cluster.rates, "at_ns": cluster.rates_ns})
+
+    @transaction.atomic
+    def put(self, request: Request, cluster_id: int) -> Response:
+        """New rates, if those given are still as the asker saw them."""
+        cluster = _as_seen(request, cluster_id, Part.RATES)
         asked = RatesWanted(data=request.data)
         asked.is_valid(raise_exception=True)
         values = asked.validated_data
-        services.set_rates(actor_of(request), cluster, values["rates"], values.get("at_ns", time.time_ns()))
-        return Response(shown(cluster))
+        at_ns = values.get("at_ns", time.time_ns())
+        return _answer(services.set_rates(actor_of(request), cluster, values["rates"], at_ns), Part.RATES)
 
 
 class ClusterPlan(ClusterView):

@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
 
 from analytics.bursts.forecast import Forecast, crossing
 from analytics.model import packed
 from analytics.model.burst_answers import Survey as Answers
-from analytics.model.bursts import BurstModel
+from analytics.model.bursts import BurstModel, to_document
 from analytics.model.bursts_json import burst_model
 from analytics.model.plain import from_plain
 from webapp.bursts.models import Cluster, HeadroomAlert, HeadroomPoint, ModelVersion, Survey
@@ -127,6 +128,18 @@ def model_of(version: ModelVersion) -> BurstModel:
         If it was written by a release that wrote otherwise.
     """
     return _read(bytes(version.payload))
+
+
+def document(cluster: Cluster) -> dict[str, Any] | None:
+    """The cluster's current model as JSON says it; None if it has none.
+
+    Raises
+    ------
+    ValueError
+        If it was written by a release that wrote otherwise.
+    """
+    row = cluster.versions.filter(superseded_at=None).defer("index").first()
+    return None if row is None else to_document(model_of(row))
 
 
 @lru_cache(maxsize=64)

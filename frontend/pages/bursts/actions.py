@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, dcc, html, no_update
 from django.core.exceptions import PermissionDenied, ValidationError
 
+from frontend.pages.bursts import moving
 from frontend.pages.bursts.listing import document_of
 from frontend.pages.connections import parts
 from frontend.request import actor
 from webapp.accounts.models import User
-from webapp.bursts import deriving, rebalancing, selectors, services
+from webapp.bursts import deriving, rebalancing, revisions, selectors, services
 from webapp.bursts.models import Cluster
-from webapp.reconfigurations.errors import RefusedError
+from webapp.bursts.revisions import Part
+from webapp.reconfigurations.errors import RefusedError, StaleViewError
 
-FIELDS = {"rates": "Rates", "model": "Model", "setup": "Jobs", "burst_ratio": "Burst", "alert_ratio": "Alert"}
+FIELDS = {
+    "rates": "Rates", "model": "Model", "setup": "Jobs", "burst_ratio": "Burst", "alert_ratio": "Alert",
+    "group": "Group",
+}  # fmt: skip
 
 
 def forms(cluster: Cluster) -> list[Any]:
@@ -28,7 +34,8 @@ def forms(cluster: Cluster) -> list[Any]:
     rates = dict(cluster.rates)
     if not rates and standing.model is not None and known is None:
         rates = dict.fromkeys(standing.model.applications, 0.0)
-    lines = "\n".join(f"{name} = {rate:g}" for name, rate in rates.items())
+    parts_of_it = [_rates(lines_of(rates)), _bounds(cluster), _model(cluster)]
+    parts_of_it += moving.form(cluster, actor())
     return [
         html.Details(
             className="card fold",
@@ -36,11 +43,17 @@ def forms(cluster: Cluster) -> list[Any]:
             open=known is None,
             children=[
                 html.Summary("Change this cluster"),
-                html.Div([_rates(lines), _bounds(cluster), _model(cluster)], className="setup"),
+                html.Div(parts_of_it, className="setup"),
                 html.Div(id="burst-done", role="status"),
+                dcc.Store(id="burst-seen", data=revisions.tags(cluster)),
             ],
         )
     ]
+
+
+def lines_of(rates: dict[str, float]) -> str:
+    """Rates as the form has them; every digit, or saving what is shown would change them."""
+    return "\n".join(f"{name} = {repr(float(rate)).removesuffix('.0')}" for name, rate in rates.items())
 
 
 def proposing(cluster: Cluster) -> list[Any]:
@@ -142,9 +155,11 @@ def _cluster(path: str) -> tuple[User, Cluster]:
     return person, found
 
 
-def save_rates(_clicks: int, text: str, path: str) -> Any:
+def save_rates(_clicks: int, text: str, path: str, seen: Any) -> list[Any]:
     """Give the rates that the form says, and take back those that are gone from it."""
-    return _tried(lambda person, cluster: _rates_saved(person, cluster, str(text or "")), path)
+    return _tried(
+        Part.RATES, lambda person, cluster: _rates_saved(person, cluster, str(text or "")), path, seen
+    )
 
 
 def _rates_saved(person: User, cluster: Cluster, text: str) -> str:
@@ -161,17 +176,17 @@ def _rates_saved(person: User, cluster: Cluster, text: str) -> str:
     return "Saved. A worker answers for the new rates within a quarter of a minute."
 
 
-def save_bounds(_clicks: int, burst: float | None, alert: float | None, path: str) -> Any:
+def save_bounds(_clicks: int, burst: float | None, alert: float | None, path: str, seen: Any) -> list[Any]:
     """Set the configured burst and the alert."""
 
     def act(person: User, cluster: Cluster) -> str:
         services.set_bounds(person, cluster, (burst or 0.0) / 100, (alert or 0.0) / 100)
         return "Saved."
 
-    return _tried(act, path)
+    return _tried(Part.SETTINGS, act, path, seen)
 
 
-def save_model(_clicks: int, text: str, path: str) -> Any:
+def save_model(_clicks: int, text: str, path: str, seen: Any) -> list[Any]:
     """Another version of the model: uploaded, or derived again."""
 
     def act(person: User, cluster: Cluster) -> str:
@@ -181,16 +196,71 @@ def save_model(_clicks: int, text: str, path: str) -> Any:
             row = services.upload_model(person, cluster, document_of(text))
         return f"Model {row.number} is current now. Answers follow within a quarter of a minute."
 
-    return _tried(act, path)
+    return _tried(Part.MODEL, act, path, seen)
 
 
-def _tried(act: Any, path: str) -> Any:
+def move(_clicks: int, name: str, path: str, seen: Any) -> list[Any]:
+    """Put the cluster into the chosen group."""
+    return _tried(Part.SETTINGS, lambda person, cluster: moving.moved(person, cluster, name), path, seen)
+
+
+def _tried(part: Part, act: Callable[[User, Cluster], str], path: str, seen: Any) -> list[Any]:
+    """What to say, and the tags of what the person has seen then.
+
+    If somebody else was faster, nothing is saved and the answer says how it is now: having read that, the person
+    may save over it.
+    """
     try:
-        return html.P(act(*_cluster(path)))
+        person, cluster = _cluster(path)
+        known = str(seen.get(part, "")) if isinstance(seen, dict) else ""
+        if part is Part.MODEL and cluster.setup is not None:  # derived again: nobody's words are replaced
+            known = revisions.tag(cluster, part)
+        with revisions.unchanged(cluster, part, known) as row:
+            said = act(person, row)
+    except StaleViewError as error:
+        _, now = _cluster(path)
+        return [_stale(error, now, part, path), _seen(now, part, seen)]
     except ValidationError as error:
-        return parts.mistakes(error, FIELDS)
+        return [parts.mistakes(error, FIELDS), no_update]
     except PermissionDenied as error:
-        return html.P(str(error), className="error")
+        return [html.P(f"Not saved: {error}.", className="error"), no_update]
+    _, now = _cluster(path)
+    return [html.P(said), _seen(now, part, seen)]
+
+
+def _seen(now: Cluster, part: Part, before: Any) -> dict[str, str]:
+    return {**(before if isinstance(before, dict) else {}), part.value: revisions.tag(now, part)}
+
+
+def _stale(error: StaleViewError, now: Cluster, part: Part, path: str) -> Any:
+    return html.Div(
+        [
+            html.P(f"Not saved: {error}.", className="error"),
+            html.P(
+                f"{_as_it_is(now, part)} What you entered is still in the form: saving again replaces it."
+            ),
+            html.A("Show the page as it is now", href=path),
+        ],
+        className="stale",
+    )
+
+
+def _as_it_is(now: Cluster, part: Part) -> str:
+    match part:
+        case Part.RATES:
+            given = ", ".join(lines_of(now.rates).splitlines())
+            return f"Given now: {given}." if given else "No rate is given now: all are as measured."
+        case Part.MODEL:
+            row = now.versions.filter(superseded_at=None).first()
+            return (
+                f"Model {row.number} by {row.made_by_name} is current now." if row else "It has no model now."
+            )
+        case Part.SETTINGS:
+            where = f"in the group {now.group.name}" if now.group else "in no group"
+            return (
+                f"Now it is {where}, the configured burst is {now.burst_ratio * 100:g} % and the alert is below"
+                f" {now.alert_ratio * 100:g} %."
+            )
 
 
 def register(app: Dash) -> None:
@@ -201,10 +271,16 @@ def register(app: Dash) -> None:
         State("burst-reason", "value"), where, running=[(Output("burst-propose", "disabled"), True, False)],
         prevent_initial_call=True,
     )(propose)  # fmt: skip
-    said = Output("burst-done", "children", allow_duplicate=True)
+    said = [
+        Output("burst-done", "children", allow_duplicate=True), Output("burst-seen", "data", allow_duplicate=True)
+    ]  # fmt: skip
     for button, states, act in (
         ("burst-rates-save", [State("burst-rates", "value")], save_rates),
         ("burst-bounds-save", [State("burst-ratio", "value"), State("burst-alert", "value")], save_bounds),
         ("burst-model-save", [State("burst-model", "value")], save_model),
+        ("burst-move", [State("burst-group", "value")], move),
     ):
-        app.callback(said, Input(button, "n_clicks"), *states, where, prevent_initial_call=True)(act)
+        app.callback(
+            said, Input(button, "n_clicks"), *states, where, State("burst-seen", "data"),
+            prevent_initial_call=True,
+        )(act)  # fmt: skip
