@@ -1,4 +1,8 @@
-"""Sending messages to channels: webhooks (standard-webhooks), Slack's form, PagerDuty's Events API v2, mails."""
+"""Sending messages to channels: webhooks (standard-webhooks), Slack's form, PagerDuty's Events API v2, mails.
+
+One round is under way in a process. It tries many channels side by side, each with one message at a time, and
+only it talks to the database: a receiver that hangs holds one of its threads, and none of the worker's others.
+"""
 
 from __future__ import annotations
 
@@ -6,94 +10,87 @@ import json
 import logging
 import os
 import socket
-import ssl
+import threading
 import time
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from typing import Any
 
-import httpcore
 from django.utils import timezone
 
-from webapp.notifications import channels, outside
+from webapp.notifications import channels
 from webapp.notifications.models import Channel, ChannelKind, Message
 from webapp.notifications.sealing import BrokenSealError, opened
 from workers import channel_mails
 from workers.engines.webhook import key_of, sign
+from workers.posting import Outcome, Wire, post
 
 logger = logging.getLogger(__name__)
 
-CLAIMED_AT_ONCE = 20
-TIMEOUT_S = 10.0
-MOST_ANSWER_BYTES = 16_384
-MOST_LOGGED_CHARS = 500
+SENDERS = 16
+"""Channels tried side by side."""
+WITHIN_S = 10.0
+"""From the beginning of a connection to the end of the answer."""
+LOOK_AGAIN_S = 0.25
+"""How soon what comes meanwhile is seen while others are under way."""
 SLACK_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_round = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class Wire:
-    """A request as it is sent. It holds secrets: it is never logged."""
+def send_due(seconds: float, within_s: float = WITHIN_S) -> int:
+    """Send what is due until nothing is left or the time is over; returns how many arrived.
 
-    url: str
-    headers: dict[bytes | str, bytes | str]
-    body: bytes
-
-
-class OutsideBackend(httpcore.SyncBackend):
-    """Connects only to addresses that messages may go to, and to exactly the address that was checked."""
-
-    def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:  # fmt: skip
-        """See ``httpcore``. The certificate is still checked against the host's name."""
-        try:
-            address = outside.resolve(host, port)[0]
-        except OSError as error:
-            raise httpcore.ConnectError(f"{host} has no address: {error}") from error
-        return super().connect_tcp(address, port, timeout, local_address, socket_options)
-
-
-def send_due(seconds: float) -> int:
-    """Send what is due until nothing is left or the time is over; returns how many arrived."""
-    arrived, end = 0, time.monotonic() + seconds
-    holder = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-    while time.monotonic() < end:
-        mine = channels.claim(holder, timezone.now(), CLAIMED_AT_ONCE)
-        for message in mine:
-            if channels.hold(message, timezone.now()):
-                arrived += _send(message)
-        if not mine:
-            break
-    return arrived
-
-
-def _send(message: Message) -> bool:
-    if message.channel.kind == ChannelKind.SMTP:
-        return channel_mails.send(message)
-    began = time.monotonic()
+    Each request ends within ``within_s``. While another round is under way in this process it does nothing: that
+    one takes what comes.
+    """
+    if not _round.acquire(blocking=False):
+        return 0
     try:
-        status, answer = _post(wire_of(message.channel, message, int(time.time())))
-    except (BrokenSealError, outside.InsideError) as error:
-        channels.settle(message, timezone.now(), error=str(error))
+        with ThreadPoolExecutor(SENDERS, "weir-sender") as senders:
+            return _send_all(senders, time.monotonic() + seconds, within_s)
+    finally:
+        _round.release()
+
+
+def _send_all(senders: ThreadPoolExecutor, end_s: float, within_s: float) -> int:
+    holder = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+    arrived, under_way = 0, dict[Future[Outcome], Message]()
+    while True:
+        free = SENDERS - len(under_way)
+        if free and time.monotonic() < end_s:
+            for message in channels.claim(holder, timezone.now(), free):
+                under_way[senders.submit(_attempt(message, within_s))] = message
+        if not under_way:
+            return arrived
+        done, _ = wait(under_way, LOOK_AGAIN_S, FIRST_COMPLETED)
+        arrived += sum(_settled(under_way.pop(future), future) for future in done)
+
+
+def _attempt(message: Message, within_s: float) -> Callable[[], Outcome]:
+    """What a sender does for a message; it reads the database no more."""
+    if message.channel.kind == ChannelKind.SMTP:
+        return channel_mails.attempt(message, within_s)
+    try:
+        return partial(post, wire_of(message.channel, message, int(time.time())), within_s)
+    except BrokenSealError as error:
+        return partial(Outcome, str(error))
+
+
+def _settled(message: Message, future: Future[Outcome]) -> bool:
+    """Write down what became of an attempt; whether the message arrived."""
+    try:
+        found = future.result()
+    except Exception as error:  # what goes wrong with one must not lose what became of the others
+        logger.exception("notify.not_sent message=%d", message.pk)
+        found = Outcome(f"it could not be sent: {error!r}", retry=True)
+    now = timezone.now()
+    if found.kept:
+        channels.keep(message, now, found.seen["answer"])
         return False
-    except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, ssl.SSLError) as error:
-        said = str(error) or type(error).__name__
-        channels.settle(message, timezone.now(), error=f"no answer: {said}", retry=True)
-        return False
-    seen: dict[str, Any] = {
-        "status": status,
-        "answer": answer,
-        "took_ms": round((time.monotonic() - began) * 1_000),
-    }
-    if 200 <= status < 300:
-        channels.settle(message, timezone.now(), **seen)
-        return True
-    # Redirects are not followed: nobody has checked where they lead.
-    retry = status >= 500 or status == 429
-    channels.settle(message, timezone.now(), error=f"the receiver answered {status}", retry=retry, **seen)
-    return False
+    channels.settle(message, now, error=found.error, retry=found.retry, away=found.away, **found.seen)
+    return not found.error
 
 
 def wire_of(channel: Channel, message: Message, now_s: int) -> Wire:
@@ -142,29 +139,3 @@ def _event(message: Message, routing_key: str) -> dict[str, Any]:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, ensure_ascii=False).encode()
-
-
-def _post(wire: Wire) -> tuple[int, str]:
-    """Status and the beginning of the answer.
-
-    Raises
-    ------
-    InsideError
-        If the address may not be connected to.
-    httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, ssl.SSLError
-        If there is no answer.
-    """
-    timeouts = dict.fromkeys(("connect", "read", "write", "pool"), TIMEOUT_S)
-    with (
-        httpcore.ConnectionPool(network_backend=OutsideBackend()) as pool,
-        pool.stream(
-            "POST", wire.url, headers=wire.headers, content=wire.body, extensions={"timeout": timeouts}
-        ) as answer,
-    ):
-        body = b""
-        for part in answer.iter_stream():
-            body += part
-            if len(body) > MOST_ANSWER_BYTES:
-                break
-        said = body.decode("utf-8", "replace").replace("\0", "?")[:MOST_LOGGED_CHARS]
-        return answer.status, said

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import smtplib
+import socket
 import ssl
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parseaddr
 from types import TracebackType
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-TIMEOUT_S = 20
+TIMEOUT_S = 20.0
+CUT_AGAIN_S = 0.5
 PORTS = {"smtp": 25, "smtps": 465}
 
 
@@ -72,18 +77,36 @@ class MailServer:
 
 
 class Post:
-    """A connection to a mail server, for many mails; used in a ``with``."""
+    """A connection to a mail server, for many mails; used in a ``with``.
 
-    def __init__(self, server: MailServer) -> None:
-        self._server = server
+    With ``within_s`` it is cut after that time, whatever the server does: one that says a byte a second
+    would otherwise hold it for hours.
+    """
+
+    def __init__(self, server: MailServer, within_s: float | None = None) -> None:
+        self._server, self._within_s = server, within_s
         self._smtp: smtplib.SMTP | None = None
+        self._over = threading.Event()
 
     def __enter__(self) -> Post:
+        if self._within_s is not None:
+            threading.Thread(target=self._cut, args=(self._within_s,), daemon=True).start()
         return self
+
+    def _cut(self, within_s: float) -> None:
+        while not self._over.wait(within_s):
+            used = self._smtp.sock if self._smtp is not None else None
+            if used is not None:
+                with suppress(
+                    OSError
+                ):  # it is closed by now, or TLS takes its place: the next round cuts that
+                    used.shutdown(socket.SHUT_RDWR)
+            within_s = CUT_AGAIN_S
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         if self._smtp is not None:
             self._smtp.close()
 
@@ -116,14 +139,12 @@ class Post:
         if self._smtp is not None:
             return self._smtp
         server = self._server
+        limit_s = TIMEOUT_S if self._within_s is None else min(TIMEOUT_S, self._within_s)
+        kind: type[smtplib.SMTP] = smtplib.SMTP_SSL if server.tls else smtplib.SMTP
+        more: dict[str, Any] = {"context": ssl.create_default_context()} if server.tls else {}
+        smtp = self._smtp = kind.__new__(kind)  # known before it connects, so that it can be cut
         try:
-            if server.tls:
-                smtp: smtplib.SMTP = smtplib.SMTP_SSL(
-                    server.host, server.port, timeout=TIMEOUT_S, context=ssl.create_default_context()
-                )
-            else:
-                smtp = smtplib.SMTP(server.host, server.port, timeout=TIMEOUT_S)
-            self._smtp = smtp
+            kind.__init__(smtp, server.host, server.port, timeout=limit_s, **more)
             if server.starttls:
                 smtp.starttls(context=ssl.create_default_context())
             if server.user:

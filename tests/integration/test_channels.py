@@ -222,7 +222,8 @@ def test_a_message_of_a_worker_that_died_is_sent_by_another_and_only_then(
     assert send_due(5) == 0
     Message.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     assert send_due(5) == 1
-    assert not channels.hold(held, timezone.now())
+    channels.settle(held, timezone.now(), error="the one that was dead is back")
+    assert Message.objects.get().state == DeliveryState.SENT
     assert wire_of(channel, held, 1).body == receiver.got[0][2]
 
 

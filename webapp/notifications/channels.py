@@ -29,6 +29,8 @@ PAGERDUTY = "https://events.pagerduty.com/v2/enqueue"
 LEASE = timedelta(minutes=1)
 GIVE_UP_AFTER = timedelta(days=1)
 FIRST_WAIT, LONGEST_WAIT = timedelta(seconds=15), timedelta(minutes=30)
+PATIENCE = 3
+"""What was tried more often in vain lets the channel's others go first: it may be why the receiver hangs."""
 MOST_CHANNELS = 20
 """Of a group."""
 MOST_ADDRESSES = 30
@@ -128,37 +130,49 @@ def post(
     return Message.objects.create(channel=channel, content=content, not_before=timezone.now())
 
 
-_CLAIM = """
-    WITH open AS (
-        SELECT id FROM notifications_message AS asked
-        WHERE state IN ('due', 'sending') AND not_before <= %(now)s
-            AND (state = 'due' OR lease_until < %(now)s)
-            AND NOT EXISTS (  -- what is over must not be told before it began
-                SELECT 1 FROM notifications_message AS older
-                WHERE older.channel_id = asked.channel_id AND older.id < asked.id
-                    AND older.state IN ('due', 'sending')
-                    AND older.content->>'key' <> '' AND older.content->>'key' = asked.content->>'key'
-            )
-        ORDER BY not_before, id LIMIT %(limit)s FOR UPDATE SKIP LOCKED
-    )
+_NEXT = """
+    SELECT DISTINCT ON (asked.channel_id) asked.channel_id, asked.id FROM notifications_message AS asked
+    WHERE (asked.state = 'due' AND asked.not_before <= %(now)s
+            OR asked.state = 'sending' AND asked.lease_until < %(now)s)
+        AND NOT EXISTS (  -- one at a time
+            SELECT 1 FROM notifications_message AS busy
+            WHERE busy.channel_id = asked.channel_id AND busy.state = 'sending' AND busy.lease_until >= %(now)s
+        )
+        AND NOT EXISTS (  -- what is over must not be told before it began
+            SELECT 1 FROM notifications_message AS older
+            WHERE older.channel_id = asked.channel_id AND older.id < asked.id
+                AND older.state IN ('due', 'sending')
+                AND older.content->>'key' <> '' AND older.content->>'key' = asked.content->>'key'
+        )
+    ORDER BY asked.channel_id, asked.attempts > %(patience)s, asked.id
+"""
+_LOCK = f"""
+    SELECT c.id FROM notifications_channel AS c JOIN ({_NEXT}) AS next ON next.channel_id = c.id
+    WHERE c.not_before IS NULL OR c.not_before <= %(now)s
+    ORDER BY c.failures, next.id LIMIT %(limit)s FOR NO KEY UPDATE OF c SKIP LOCKED
+"""  # noqa: S608
+_TAKE = f"""
     UPDATE notifications_message AS mine
     SET state = 'sending', holder = %(holder)s, lease_until = %(until)s, attempts = attempts + 1
-    FROM open WHERE mine.id = open.id RETURNING mine.id
-"""
+    FROM ({_NEXT}) AS next WHERE mine.id = next.id AND mine.channel_id = ANY(%(channels)s) RETURNING mine.id
+"""  # noqa: S608
 
 
 def claim(holder: str, now: datetime, limit: int) -> list[Message]:
-    """Take messages that are due, or whose worker died."""
-    names: dict[str, Any] = {"holder": holder, "now": now, "until": now + LEASE, "limit": limit}
-    with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, names)
+    """Take one message each of up to so many channels: of those that are due, or whose worker died, the oldest.
+
+    Channels of which nothing is under way and that are not waited for; those that answer come first. Their rows are
+    locked before it is looked again what is under way, so that a channel never gets two messages at once.
+    """
+    names: dict[str, Any] = {
+        "holder": holder, "now": now, "until": now + LEASE, "limit": limit, "patience": PATIENCE,
+    }  # fmt: skip
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_LOCK, names)
+        names["channels"] = [pk for (pk,) in cursor.fetchall()]
+        cursor.execute(_TAKE, names)
         ids = [pk for (pk,) in cursor.fetchall()]
     return list(Message.objects.filter(pk__in=ids, holder=holder).select_related("channel").order_by("id"))
-
-
-def hold(message: Message, now: datetime) -> bool:
-    """Renew the lease; False if the message is somebody else's by now."""
-    return bool(_mine(message).update(lease_until=now + LEASE))
 
 
 def keep(message: Message, now: datetime, answer: str) -> None:
@@ -166,17 +180,37 @@ def keep(message: Message, now: datetime, answer: str) -> None:
     _mine(message).update(state=DeliveryState.SKIPPED, lease_until=None, sent_at=now, answer=answer, error="")
 
 
-def settle(message: Message, now: datetime, *, error: str = "", retry: bool = False, **seen: Any) -> None:
-    """Write down what became of a try: sent, tried again later, or given up. ``seen`` goes to the log."""
+def settle(
+    message: Message, now: datetime, *, error: str = "", retry: bool = False, away: bool = False, **seen: Any
+) -> None:
+    """Write down what became of a try: sent, tried again later, or given up. ``seen`` goes to the log.
+
+    ``away``: the receiver takes nothing now. Then all that waits for the channel waits for its next try, so that
+    the others of a burst do not find out the same one by one.
+    """
     state, not_before = DeliveryState.SENT, message.not_before
     if error:
         again = retry and now - message.created_at < GIVE_UP_AFTER
         state = DeliveryState.DUE if again else DeliveryState.FAILED
-        not_before = now + wait_after(message.attempts, FIRST_WAIT, LONGEST_WAIT)
-    _mine(message).update(
-        state=state, not_before=not_before, lease_until=None, error=error.replace("\0", "?")[:1000],
-        sent_at=None if error else now, **seen,
-    )  # fmt: skip
+        not_before = now if away else now + wait_after(message.attempts, FIRST_WAIT, LONGEST_WAIT)
+    with transaction.atomic():
+        mine = _mine(message).update(
+            state=state, not_before=not_before, lease_until=None, error=error.replace("\0", "?")[:1000],
+            sent_at=None if error else now, **seen,
+        )  # fmt: skip
+        if mine:
+            _note(message.channel_id, now, away=away)
+
+
+def _note(channel_id: int, now: datetime, *, away: bool) -> None:
+    """How the receiver fares; whoever sent to it is the only one who did."""
+    found = Channel.objects.filter(pk=channel_id)
+    if not away:
+        found.exclude(failures=0).update(failures=0, not_before=None)
+    elif row := found.select_for_update().first():
+        row.failures += 1
+        row.not_before = now + wait_after(row.failures, FIRST_WAIT, LONGEST_WAIT)
+        row.save(update_fields=["failures", "not_before"])
 
 
 def _mine(message: Message) -> QuerySet[Message]:

@@ -146,7 +146,8 @@ class Channel(models.Model):
 
     ``secret`` is encrypted (``webapp.notifications.sealing``) and never shown: what signs a webhook, PagerDuty's
     routing key, or Slack's whole address, which is a secret itself. ``place`` is what is shown of the address.
-    A mail's ``address`` is one or more of them, "" for those of all members.
+    A mail's ``address`` is one or more of them, "" for those of all members. After ``failures`` tries in a row that
+    the receiver did not take, nothing is tried until ``not_before``.
     """
 
     group = models.ForeignKey(JobGroup, on_delete=models.CASCADE, related_name="channels")
@@ -155,6 +156,8 @@ class Channel(models.Model):
     address = models.CharField(max_length=900, blank=True)
     place = models.CharField(max_length=300)
     secret = models.BinaryField()
+    failures = models.PositiveIntegerField(default=0)
+    not_before = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by_name = models.CharField(max_length=200)
 

@@ -126,9 +126,18 @@ def _row(row: Channel, view: View) -> Any:
                     ),
                 ],
             ),
+            *([html.P(waits, className="muted")] if (waits := _waits(row, view)) else []),
             shown,
         ],
     )  # fmt: skip
+
+
+def _waits(row: Channel, view: View) -> str:
+    """That nothing is tried now, and until when; "" if something is."""
+    if row.not_before is None or not row.messages.filter(state=DeliveryState.DUE).exists():
+        return ""
+    often = f"{words.count(row.failures, 'time')} in a row" if row.failures > 1 else "the last time"
+    return f"✕ Nothing was taken {often}: what waits is tried again from {parts.at(row.not_before, view)} on."
 
 
 def _line(one: Message, view: View) -> list[Cell]:
