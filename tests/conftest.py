@@ -16,6 +16,7 @@ from django.conf import settings
 from playwright.sync_api import Browser
 
 from analytics.spark import sources
+from tests.support import emptying
 from tests.support.browser import chromium
 from tests.support.services import Services, export, running_services
 
@@ -40,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_services] = services
     settings.PASSWORD_HASHERS = [CHEAP]
     django.setup()
+    emptying.use()
 
 
 def pytest_unconfigure() -> None:
