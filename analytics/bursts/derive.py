@@ -7,6 +7,10 @@ seconds of a core; an instance is one thread, so a component cannot take more th
 Where it is not known which nodes a job's instances run on, every operator has a node of its own whose resource is
 called ``slots``, one an instance: then the model tells what instances can take, not what machines can.
 
+On a node whose network's capacity is given, a record also costs the bytes that are sent for it. Engines count what
+is sent to instances of the same process too, so that is the most that crosses the network. Without a capacity the
+network is not in the model, and that is said: what it can take is unknown, not unlimited.
+
 Where an operator receives only a part of what those before it send, its costs count per record sent to it.
 """
 
@@ -18,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analytics.bursts.estimate import selectivity
-from analytics.model.bursts import SLOTS
+from analytics.model.bursts import NETWORK, SLOTS
 from analytics.model.diagnostics import Diagnostic, merge
 from analytics.model.rates import OperatorRates, RateWindow
 from analytics.model.topology import Operator, Topology
@@ -41,7 +45,8 @@ class MeasuredJob:
 class Setup:
     """What rates do not tell.
 
-    ``nodes`` have capacities by resource, cores as ``cpu``; empty: instances are all there is to share.
+    ``nodes`` have capacities by resource: cores as ``cpu``, maybe the bytes a second that can be sent from there as
+    ``network_bytes``; empty: instances are all there is to share.
     ``placement`` names the nodes of an operator's instances in turn, by job and operator name; what it leaves out
     is taken to be spread over all nodes. ``margin_ratio`` of every node is kept free.
     """
@@ -62,7 +67,9 @@ def derive(
         Without applications if no job tells enough.
     tuple of Diagnostic
         ``no_rates`` (the job is left out), ``unknown_cost`` (an operator that never worked is taken to cost
-        nothing), ``assumed_placement``, and those of `analytics.bursts.estimate.selectivity`.
+        nothing), ``assumed_placement``, ``unknown_network`` (bytes are sent from a node of which nobody says how
+        many can be: they are not counted), ``unknown_bytes`` (the other way round), and those of
+        `analytics.bursts.estimate.selectivity`.
     """
     known = setup or Setup()
     found: list[Diagnostic] = []
@@ -180,17 +187,45 @@ class _Job:
     ) -> list[dict[str, Any]]:
         """Instances by node; ``factor`` records are handled for every one the stage gets."""
         cost = factor * self._useful_time(operator)
+        sent_bytes = self._sent_bytes(operator)
         label = f"{self.job.name}/{self.names[operator.id]}"
         if not self.setup.nodes:
             nodes[label] = {SLOTS: float(operator.parallelism)}
+            self._note_network(label, sent_bytes, None)
             return [{"name": label, "node": label, "cost": {SLOTS: cost}}]
         found = []
         for node, count in self._placed(operator, label).items():
             one: dict[str, Any] = {"name": f"{label}@{node}", "node": node, "cost": {CPU: cost}}
             if cost:
                 one["cap"] = count / cost
+            if self._note_network(f"{label} on {node}", sent_bytes, nodes[node].get(NETWORK)) and sent_bytes:
+                one["cost"][NETWORK] = factor * sent_bytes
             found.append(one)
         return found
+
+    def _note_network(self, label: str, sent_bytes: float | None, capacity: float | None) -> bool:
+        """Whether the network of a node is counted; if not although something is sent there, that is noted."""
+        if capacity is None and sent_bytes:
+            self.found.append(Diagnostic("unknown_network", 1, label))
+        if capacity is not None and sent_bytes is None:
+            self.found.append(Diagnostic("unknown_bytes", 1, label))
+        return capacity is not None
+
+    def _sent_bytes(self, operator: Operator) -> float | None:
+        """Bytes sent for a record, of all instances in all windows that tell both; None if none does."""
+        kind = "processing" if self.inputs[operator.id] else "output"
+        told = [
+            (item.sent_bytes_per_s, getattr(item, f"observed_{kind}_per_s"))
+            for rates in self.rates
+            if operator.id in rates
+            for item in rates[operator.id].instances
+        ]
+        known = [
+            (sent, done)
+            for sent, done in told
+            if sent is not None and done is not None and 0 <= sent < math.inf and 0 < done < math.inf
+        ]
+        return math.fsum(sent for sent, _ in known) / math.fsum(done for _, done in known) if known else None
 
     def _useful_time(self, operator: Operator) -> float:
         """Seconds an instance works for a record: useful time over records, of all instances in all windows."""

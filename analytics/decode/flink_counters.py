@@ -30,10 +30,12 @@ _LISTED = {
     "accumulateIdleTimeMs": "idle_ms",
     "accumulateBackPressuredTimeMs": "backpressured_ms",
     "Shuffle.Netty.Input.Buffers.inputQueueLength": "queued",
+    "numBytesOut": "bytes_out",
 }
 _ON_PAGE = {
     "read-records": "records_in",
     "write-records": "records_out",
+    "write-bytes": "bytes_out",
     "accumulated-busy-time": "busy_ms",
     "accumulated-idle-time": "idle_ms",
     "accumulated-backpressured-time": "backpressured_ms",
@@ -238,6 +240,7 @@ def _counters(operator_id: str, instance: int, at_ns: int, told: dict[str, float
         idle_ms=told.get("idle_ms"),
         backpressured_ms=told.get("backpressured_ms"),
         queued=told.get("queued"),
+        bytes_out=told.get("bytes_out"),
     )
 
 
@@ -248,6 +251,8 @@ def _without_zeros_never_counted(counters: InstanceCounters, metrics: JsonObject
         counters = replace(counters, records_in=None)
     if metrics.get("write-records-complete") is False:
         counters = replace(counters, records_out=None)
+    if metrics.get("write-bytes-complete") is False:
+        counters = replace(counters, bytes_out=None)
     return counters
 
 

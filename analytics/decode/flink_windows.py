@@ -32,7 +32,7 @@ LEAST_OBSERVED_MS = 15_000
 _MISSED_REFRESHES = 3
 _SLACK_MS = 1_000
 _NS_PER_MS = 1_000_000
-_AMOUNTS = ("records_in", "records_out", "idle_ms", "backpressured_ms")
+_AMOUNTS = ("records_in", "records_out", "bytes_out", "idle_ms", "backpressured_ms")
 
 
 def instance_windows(
@@ -121,6 +121,7 @@ class _Life:
             idle_ms=_difference(first.idle_ms, final.idle_ms),
             backpressured_ms=_difference(first.backpressured_ms, final.backpressured_ms),
             queued=_mean([item.queued for item in self.seen]),
+            bytes_out=_difference(first.bytes_out, final.bytes_out),
         )
 
     def _unknown(self, last: JobPoll) -> Unknown | None:

@@ -21,6 +21,9 @@ from typing import Any
 SLOTS = "slots"
 """The resource that instances bring to the node they run on: a rescale changes it."""
 
+NETWORK = "network_bytes"
+"""The resource of what a node's components send, in bytes per unit of time."""
+
 
 @dataclass(frozen=True)
 class Component:

@@ -20,6 +20,7 @@ class InstanceRates:
     A true rate is None if the useful time was zero; any rate is None if what it is computed from was not
     reported. ``useful_ratio`` and ``backpressured_ratio`` are shares of the window. ``queued`` is how much waited
     in front of the instance on average, in whatever its engine counts: it compares instances of one operator.
+    ``sent_bytes_per_s`` went to other operators, also to those of the same process.
     """
 
     instance: int
@@ -31,6 +32,7 @@ class InstanceRates:
     busy_ratio: float | None = None
     backpressured_ratio: float | None = None
     queued: float | None = None
+    sent_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

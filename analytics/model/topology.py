@@ -62,6 +62,7 @@ class InstanceCounters:
     ``at_ns`` is when they were asked for, by the asker's clock. The three times add up to the instance's own
     clock. ``attempt_age_ms`` is how long ago the attempt that runs now began, by the engine's clock. ``queued`` is
     how much waited in front of it just then, in whatever the engine counts: instances can be compared by it.
+    ``bytes_out`` is what it sent to other operators, also to those of the same process.
     """
 
     operator_id: str
@@ -76,6 +77,7 @@ class InstanceCounters:
     attempt_age_ms: int | None = None
     attempt_started_at_ms: int | None = None
     queued: float | None = None
+    bytes_out: float | None = None
 
     @property
     def clock_ms(self) -> float | None:
@@ -149,6 +151,7 @@ class InstanceWindow:
     backpressured_ms: float | None = None
     unknown: Unknown | None = None
     queued: float | None = None
+    bytes_out: float | None = None
 
     def per_s(self, amount: float | None) -> float | None:
         """An amount of this window per second of the instance's own time; None if either is unknown."""

@@ -63,6 +63,7 @@ def instance_rates(window: InstanceWindow, *, source: bool) -> InstanceRates | N
         busy_ratio=window.ratio(window.busy_ms),
         backpressured_ratio=backpressured,
         queued=window.queued,
+        sent_bytes_per_s=window.per_s(window.bytes_out),
     )
 
 

@@ -16,7 +16,7 @@ from tests.support import clusters, fleet
 from tests.support.burst_models import worked_example
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
-from webapp.bursts import deriving, services, surveys
+from webapp.bursts import deriving, selectors, services, surveys
 from webapp.bursts.models import HeadroomAlert, HeadroomPoint, ModelVersion, Survey
 from webapp.bursts.policies import visible_clusters
 from webapp.jobs.models import JobGroup, Membership, Role
@@ -210,10 +210,32 @@ def test_a_derived_model_with_nodes_shares_them_and_says_what_it_assumed(boss: U
     assert "assumed_placement" in flags
 
 
+def test_nodes_and_networks_of_a_derived_cluster_can_be_named_later_and_that_is_recorded(boss: User) -> None:
+    job = fleet.store(fleet.measured(3, time.time_ns(), operators=3, instances=2))
+    cluster = deriving.create_derived(boss, "derived", {"jobs": [job.name]})
+    clusters.survey_here()
+    nodes = {"n1": {"cpu": 8, "network_bytes": 1e9}}
+    with pytest.raises(ValidationError, match="there is no job"):
+        deriving.refresh_derived(boss, cluster, {"jobs": ["nobody"], "nodes": nodes})
+    cluster.refresh_from_db()
+    assert cluster.setup["jobs"] == [job.name], "what makes no model is not kept"
+    newer = deriving.refresh_derived(boss, cluster, {"jobs": [job.name], "nodes": nodes})
+    cluster.refresh_from_db()
+    assert (newer.number, cluster.setup["nodes"]) == (2, nodes)
+    assert selectors.standing(cluster).stale
+    assert "unknown_bytes" in {item["code"] for item in newer.diagnostics}, "this job reports no bytes"
+    event = AuditEvent.objects.get(action="cluster.setup")
+    assert (event.detail["before"]["nodes"], event.detail["after"]["nodes"]) == ({}, nodes)
+    assert deriving.refresh_derived(boss, cluster, cluster.setup).number == 2
+    assert AuditEvent.objects.filter(action="cluster.setup").count() == 1
+
+
 @pytest.mark.parametrize(
     ("setup", "says"),
     [
         ({"jobs": []}, "jobs: expected"),
+        ({"jobs": ["x"], "nodes": {"a": {"cpu": 1, "disk": 1}}}, "nodes: expected"),
+        ({"jobs": ["x"], "nodes": {"a": {"cpu": 1, "network_bytes": 0}}}, "network_bytes above 0"),
         ({"jobs": ["nobody"]}, "there is no job 'nobody'"),
         ({"jobs": ["x"], "nodes": {"a": {"memory": 1}}}, "nodes: expected"),
         ({"jobs": ["x"], "placement": {"x": {"op": ["b"]}}}, "there is no node 'b'"),

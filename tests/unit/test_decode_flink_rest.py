@@ -104,16 +104,18 @@ def test_the_page_of_a_vertex_tells_counters_and_attempt_of_each_instance() -> N
     assert counters[0].clock_ms == 95941 + 193553
     assert counters[0].attempt_age_ms == 1795252868134 - 1795252578364
     assert counters[0].operator_id == SPLIT
+    assert counters[0].bytes_out == 2_895_806
+    assert counters[0].bytes_out / 38_612 == pytest.approx(75, abs=0.1), "three records of 25 bytes for each"
 
 
 def test_zeros_that_flink_has_not_counted_yet_are_unknown() -> None:
     page = orjson.loads(answer("get_vertex_detail"))
     metrics = page["subtasks"][1]["metrics"]
     metrics |= {key: 0 for key in metrics if not key.endswith("-complete")}
-    metrics |= {"read-records-complete": False, "write-records-complete": False}
+    metrics |= {f"{name}-complete": False for name in ("read-records", "write-records", "write-bytes")}
     _, young, _ = decode_vertex(orjson.dumps(page), 5)[0]
     assert (young.records_in, young.records_out, young.busy_ms, young.idle_ms) == (None, None, None, None)
-    assert young.clock_ms is None
+    assert (young.clock_ms, young.bytes_out) == (None, None)
 
 
 def test_counters_of_more_instances_than_there_are_now_are_left_out() -> None:
@@ -150,7 +152,10 @@ def test_questions_fit_into_a_request_line_and_name_every_counter_once() -> None
     queries = list(counter_queries(400))
     assert max(map(len, queries)) <= MAX_QUERY_CHARS + len("get=")
     names = [name for query in queries for name in query.removeprefix("get=").split(",")]
-    assert len(names) == len(set(names)) == 6 * 400
+    assert len(names) == len(set(names)) == 7 * 400
+    listed = decode_metric_list(answer("get_metrics_list"))
+    asked = {name for query in counter_queries(3) for name in query.removeprefix("get=").split(",")}
+    assert asked <= set(listed), "Flink has them all"
     assert list(metric_queries([])) == []
     assert list(metric_queries(["0.a b&c"])) == ["get=0.a%20b%26c"]
 

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.utils import timezone
 
 from analytics.bursts.derive import CPU, MeasuredJob, Setup, derive
-from analytics.model.bursts import BurstModel
+from analytics.model.bursts import NETWORK, BurstModel
 from analytics.model.diagnostics import Diagnostic
 from analytics.model.topology import Topology
 from webapp.accounts.models import User
+from webapp.audit.services import Entry, record
 from webapp.bursts.models import Cluster, ModelVersion, Origin
 from webapp.bursts.policies import jobs_of
 from webapp.bursts.services import create_cluster, keep_model, read_document, require_change
@@ -46,9 +48,10 @@ def checked_setup(setup: Any) -> dict[str, Any]:
     if not isinstance(jobs, list) or not jobs or len(jobs) > MOST_JOBS or not all(map(_is_name, jobs)):
         raise ValidationError({"setup": f"jobs: expected a list of 1 to {MOST_JOBS} names of jobs"})
     if not isinstance(nodes, dict) or not all(
-        _is_name(name) and isinstance(one, dict) and _is_amount(one.get(CPU)) for name, one in nodes.items()
+        _is_name(name) and _is_node(one) for name, one in nodes.items()
     ):
-        raise ValidationError({"setup": f'nodes: expected {{"name": {{"{CPU}": cores}}}} for every node'})
+        wanted = f'{{"name": {{"{CPU}": cores}}}} for every node, maybe with {NETWORK} above 0'
+        raise ValidationError({"setup": f"nodes: expected {wanted}"})
     margin = setup.get("margin_ratio", 0.0)
     if not _is_amount(margin) or margin >= 1:
         raise ValidationError({"setup": "margin_ratio: expected a share of at least 0 and below 1"})
@@ -68,6 +71,12 @@ def _check_placement(placement: Any, nodes: set[str]) -> None:
             for node in places:
                 if node not in nodes:
                     raise ValidationError({"setup": f"placement: there is no node {str(node)[:100]!r}"})
+
+
+def _is_node(value: Any) -> bool:
+    if not isinstance(value, dict) or not {CPU} <= set(value) <= {CPU, NETWORK}:
+        return False
+    return all(map(_is_amount, value.values())) and value.get(NETWORK) != 0
 
 
 def _is_name(value: Any) -> bool:
@@ -96,20 +105,30 @@ def create_derived(actor: User, name: str, setup: Any, group: JobGroup | None = 
     return cluster
 
 
-def refresh_derived(actor: User, cluster: Cluster) -> ModelVersion:
+def refresh_derived(actor: User, cluster: Cluster, setup: Any = None) -> ModelVersion:
     """Derive the model again from the newest rates, as a new version if it is another one.
+
+    With another ``setup`` that is what it is made of from now on, if a model follows from it.
 
     Raises
     ------
     PermissionDenied
         If the actor may not change the cluster.
     ValidationError
-        If its models are uploaded, or no job of it has rates.
+        If its models are uploaded, the setup makes no sense, or no job of it has rates.
     """
     require_change(actor, cluster, "cluster.derive")
     if cluster.setup is None:
         raise ValidationError({"model": "the models of this cluster are uploaded, not derived"})
-    return _keep(cluster, _derived(cluster, time.time_ns()), actor)
+    if setup is None or (wanted := checked_setup(setup)) == cluster.setup:
+        return _keep(cluster, _derived(cluster, time.time_ns()), actor)
+    made = _derived(Cluster(group=cluster.group, setup=wanted), time.time_ns())
+    with transaction.atomic():
+        row = _keep(cluster, made, actor)
+        Cluster.objects.filter(pk=cluster.pk).update(setup=wanted)
+        detail = {"before": cluster.setup, "after": wanted}
+        record(Entry(actor, "cluster.setup", "cluster", cluster.pk, detail=detail))
+    return row
 
 
 def refresh_due(now_ns: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from webapp.api.etags import etag_of
-from webapp.bursts.models import Cluster
+from webapp.bursts.models import Cluster, Origin
 from webapp.reconfigurations.errors import StaleViewError
 
 
@@ -34,8 +34,9 @@ def tag(cluster: Cluster, part: Part) -> str:
 def _content(cluster: Cluster, part: Part) -> dict[str, Any]:
     match part:
         case Part.MODEL:
-            current = cluster.versions.filter(superseded_at=None)
-            return {"number": current.values_list("number", flat=True).first()}
+            # A derived one is made anew every hour by Weir, which replaces nobody's words.
+            uploaded = cluster.versions.filter(superseded_at=None, origin=Origin.UPLOADED)
+            return {"number": uploaded.values_list("number", flat=True).first(), "setup": cluster.setup}
         case Part.RATES:
             return {"rates": cluster.rates}
         case Part.SETTINGS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 
 from frontend.pages.bursts import moving
 from frontend.pages.bursts.listing import document_of
+from frontend.pages.bursts.setup_text import HINT, setup_of, text_of
 from frontend.pages.connections import parts
 from frontend.request import actor
 from webapp.accounts.models import User
@@ -130,20 +130,19 @@ def _bounds(cluster: Cluster) -> Any:
 
 def _model(cluster: Cluster) -> Any:
     derived = cluster.setup is not None
-    document = html.Div(
-        parts.field(
-            "Model", "burst-model", dcc.Textarea(id="burst-model", rows=5, className="code-field"),
-            "The burst model as JSON; it becomes the next version.",
-        ),
-        hidden=derived,
-    )  # fmt: skip
-    said = "Derive the model again" if derived else "Upload the model"
-    why = html.P(
-        f"Derived from {json.dumps((cluster.setup or {}).get('jobs', []))}.",
-        className="muted",
-        hidden=not derived,
+    lines = text_of(cluster.setup or {})
+    area = dcc.Textarea(id="burst-model", rows=5, value=lines, className="code-field")
+    hint = HINT if derived else "The burst model as JSON; it becomes the next version."
+    return html.Div(
+        [
+            parts.field("Jobs and nodes" if derived else "Model", "burst-model", area, hint),
+            html.Button(
+                "Derive the model again" if derived else "Upload the model",
+                id="burst-model-save",
+                className="primary",
+            ),
+        ]
     )
-    return html.Div([document, why, html.Button(said, id="burst-model-save", className="primary")])
 
 
 def _cluster(path: str) -> tuple[User, Cluster]:
@@ -186,12 +185,13 @@ def save_bounds(_clicks: int, burst: float | None, alert: float | None, path: st
     return _tried(Part.SETTINGS, act, path, seen)
 
 
-def save_model(_clicks: int, text: str, path: str, seen: Any) -> list[Any]:
+def save_model(_clicks: int, entered: str, path: str, seen: Any) -> list[Any]:
     """Another version of the model: uploaded, or derived again."""
 
     def act(person: User, cluster: Cluster) -> str:
+        text = str(entered or "")
         if cluster.setup is not None:
-            row = deriving.refresh_derived(person, cluster)
+            row = deriving.refresh_derived(person, cluster, setup_of(text))
         else:
             row = services.upload_model(person, cluster, document_of(text))
         return f"Model {row.number} is current now. Answers follow within a quarter of a minute."
@@ -213,8 +213,6 @@ def _tried(part: Part, act: Callable[[User, Cluster], str], path: str, seen: Any
     try:
         person, cluster = _cluster(path)
         known = str(seen.get(part, "")) if isinstance(seen, dict) else ""
-        if part is Part.MODEL and cluster.setup is not None:  # derived again: nobody's words are replaced
-            known = revisions.tag(cluster, part)
         with revisions.unchanged(cluster, part, known) as row:
             said = act(person, row)
     except StaleViewError as error:
@@ -250,6 +248,8 @@ def _as_it_is(now: Cluster, part: Part) -> str:
         case Part.RATES:
             given = ", ".join(lines_of(now.rates).splitlines())
             return f"Given now: {given}." if given else "No rate is given now: all are as measured."
+        case Part.MODEL if now.setup is not None:
+            return f"Now it is derived from: {'; '.join(text_of(now.setup).splitlines())}."
         case Part.MODEL:
             row = now.versions.filter(superseded_at=None).first()
             return (

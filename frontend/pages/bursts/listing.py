@@ -15,6 +15,7 @@ from frontend import freshness, words
 from frontend.components import states
 from frontend.components.facts import Cell, Changes, choice, table
 from frontend.pages.bursts import said
+from frontend.pages.bursts.setup_text import HINT, setup_of
 from frontend.pages.connections import parts
 from frontend.request import actor
 from frontend.state import View, parameter
@@ -30,7 +31,7 @@ COLUMNS = (
 )  # fmt: skip
 HINTS = {
     "model": "The burst model as JSON: nodes with capacities, applications with stages and components.",
-    "jobs": "One job a line. If they share machines, also one a line: its name = its cores.",
+    "jobs": HINT,
 }
 EXAMPLE = {
     "nodes": {"A": {"cpu": 4}, "B": {"cpu": 4}},
@@ -212,27 +213,6 @@ def document_of(text: Any) -> Any:
         return orjson.loads(str(text or ""))
     except orjson.JSONDecodeError as error:
         raise ValidationError({"model": f"no JSON: {error}"}) from error
-
-
-def setup_of(text: str) -> dict[str, Any]:
-    """Jobs, and nodes with their cores, a line each.
-
-    Raises
-    ------
-    ValidationError
-        If the cores of a node are no number.
-    """
-    jobs, nodes = [], {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        name, is_node, cores = line.rpartition("=")
-        if not is_node:
-            jobs.append(line)
-            continue
-        try:
-            nodes[name.strip()] = {"cpu": float(cores)}
-        except ValueError as error:
-            raise ValidationError({"setup": f"{line}: the cores are no number"}) from error
-    return {"jobs": jobs, "nodes": nodes}
 
 
 def register(app: Dash) -> None:

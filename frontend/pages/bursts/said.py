@@ -11,6 +11,7 @@ from dash import html
 
 from analytics.bursts.forecast import Forecast, Outlook
 from analytics.model.burst_answers import BindingLimit
+from analytics.model.bursts import NETWORK, SLOTS, BurstModel
 from frontend import words
 from frontend.figures.region import limit_words
 from frontend.state import View
@@ -26,6 +27,9 @@ FLAGS = {
     "no_input": "No input was seen, so output per input is taken to be 1",
     "unknown_cost": "Never seen at work, so it is taken to cost nothing",
     "assumed_placement": "It is not known where instances run; they are taken to be spread over all nodes",
+    "unknown_network": "Bytes are sent, but nobody says how many the network there can take: it is not counted, and"
+    " may stop growth earlier",
+    "unknown_bytes": "It is not reported how many bytes are sent, so they are taken to be none",
     "no_rates": "No rates of the last hour, so it is left out",
     "unknown_field": "A field nobody knows, without effect",
 }
@@ -99,6 +103,25 @@ def tried(change: Change) -> str:
     if change.lost:
         parts.append(f"lost {change.lost}")
     return f"If we had {words.series(parts)}"
+
+
+def counted(model: BurstModel, derived: bool) -> str:
+    """Which resources the model counts; of one that Weir made, also what it does not."""
+    found = {resource for _, _, one in model.components() for resource, cost in one.cost.items() if cost}
+    found |= {resource for one in model.applications for edge in one.edges for resource in edge.cost}
+    told = f"Counted: {words.series(sorted(found))}." if found else "Nothing costs anything in it."
+    if not derived:
+        return f"{told} What else there is to run short of is not known to it."
+    if SLOTS in found:
+        return (
+            "Counted: the time of instances (slots). No nodes are named, so what their processors, networks and"
+            " memory can take is unknown, and may stop growth earlier."
+        )
+    network = (
+        "" if NETWORK in found else "the network (name a node's bytes a second, if they are reported) and "
+    )
+    memory = "memory, of which engines do not tell what a record takes"
+    return f"{told} Unknown, so it may stop growth earlier: {network}{memory}."
 
 
 def foretold(found: Forecast, view: View, alert_ratio: float) -> str:

@@ -18,7 +18,7 @@ from frontend.pages.bursts import said
 from frontend.palette import Palette
 from webapp.bursts import live
 from webapp.bursts.live import Live
-from webapp.bursts.models import Cluster
+from webapp.bursts.models import Cluster, Origin
 from webapp.bursts.selectors import Standing
 
 MOST_ROWS = 200
@@ -190,4 +190,5 @@ def model(standing: Standing, known: BurstModel) -> Table:
         if items
         else [html.P("Nothing odd was found in it.")]
     )
-    return [under, [*flags, html.P(index, className="muted")]]
+    derived = row.origin == Origin.DERIVED
+    return [under, [html.P(said.counted(known, derived)), *flags, html.P(index, className="muted")]]
