@@ -13,7 +13,8 @@
   weir.isPaused = () => weir.query().get("live") === "0";
   weir.refreshMs = () => REFRESH_MS[weir.range()];
 
-  weir.go = function (path, changes, replace) {
+  // What `first` does reaches Dash before it goes through all that follows the address.
+  weir.go = function (path, changes, replace, first) {
     const now = weir.query();
     const next = path === window.location.pathname ? now : new URLSearchParams();
     if (next !== now) KEPT.forEach((key) => now.has(key) && next.set(key, now.get(key)));
@@ -24,12 +25,14 @@
     const address = path + (query ? "?" + query : "");
     if (address === window.location.pathname + window.location.search) return;
     window.history[replace ? "replaceState" : "pushState"]({}, "", address);
-    window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+    const tell = () => window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+    if (first) window.setTimeout(tell, 0, first());
+    else tell();
     if (next === now) return;
     window.scrollTo(0, 0);
     document.getElementById("page").focus({ preventScroll: true }); // the reader of a screen reader is on the new page too
   };
-  weir.set = (changes, replace) => weir.go(window.location.pathname, changes, replace);
+  weir.set = (changes, replace, first) => weir.go(window.location.pathname, changes, replace, first);
 
   // The theme of a first visit: chosen before, else the system's. It then stands in the address.
   weir.theme = () => (weir.query().get("theme") === "dark" ? "dark" : "light");

@@ -74,8 +74,8 @@
     const whole = path.span_ns;
     const width = Math.min(whole, Math.max(SHORTEST_NS, to - from));
     const first = Math.round(Math.min(Math.max(0, from), whole - width));
-    weir.set({ zoom: width >= whole ? null : first + "-" + Math.round(first + width) }, replace);
-    window.dash_clientside.set_props("lanes-asked", { data: part(LANES_KEYS) }); // at once, not when Dash has gone through the page
+    const zoom = width >= whole ? null : first + "-" + Math.round(first + width);
+    weir.set({ zoom }, replace, () => window.dash_clientside.set_props("lanes-asked", { data: part(LANES_KEYS) }));
     showMark();
   };
   weir.zoomBy = function (factor, shift) {

@@ -82,6 +82,7 @@ def figure(
         yaxis=base.axis(
             colours, range=[rows.count - 0.5, -0.5], tickvals=titled, ticktext=[rows.titles[row] for row in titled],
             fixedrange=True, showgrid=False, zeroline=False,
+            ticklabeloverflow="allow",  # else Plotly measures every title anew for each title
         ),
         meta={"edges": True, "lane_px": pen.lane_px, "who": _who(rows, names), "merged": numbers},
         images=picture,
