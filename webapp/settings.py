@@ -121,6 +121,9 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "EngineEnum": "webapp.jobs.models.Engine",
         "ChangeEngineEnum": "webapp.reconfigurations.models.EngineKind",
+        "AlertKindEnum": "webapp.notifications.alert_models.RuleKind",
+        "ChannelKindEnum": "webapp.notifications.models.ChannelKind",
+        "MessageStateEnum": "webapp.notifications.models.DeliveryState",
         "ProposalKindEnum": "webapp.reconfigurations.models.Kind",
         "ProposalStateEnum": "webapp.reconfigurations.lifecycle.State",
     },

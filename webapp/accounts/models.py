@@ -14,7 +14,7 @@ class Scope(models.TextChoices):
 
     INGEST = "ingest", "send telemetry"
     READ = "read", "read jobs, metrics and results"
-    DECIDE = "decide", "approve and reject proposals"
+    DECIDE = "decide", "decide on proposals, look after alerts"
     ADMIN = "admin", "change settings and manage tokens"
 
 

@@ -9,6 +9,15 @@ from webapp.api.problems import nothing_here
 from webapp.audit.api import AuditExport, AuditList
 from webapp.bursts.api import ClusterDetail, ClusterList, ClusterModel, ClusterPlan, ClusterRates
 from webapp.jobs.api import JobDetail, JobList, JobSettingsView, OperatorList, WorkerList
+from webapp.notifications.alert_rules_api import RuleDetail, RuleList, RulePreview
+from webapp.notifications.alerts_api import (
+    AlertAcknowledge,
+    AlertDetail,
+    AlertList,
+    SilenceDetail,
+    SilenceList,
+)
+from webapp.notifications.channels_api import ChannelDetail, ChannelList, ChannelLog, ChannelTest
 from webapp.reconfigurations.api import (
     ProposalApprove,
     ProposalDetail,
@@ -45,6 +54,18 @@ urlpatterns = [
     path("proposals/<int:proposal_id>/approve", ProposalApprove.as_view()),
     path("proposals/<int:proposal_id>/reject", ProposalReject.as_view()),
     path("proposals/<int:proposal_id>/revert", ProposalRevert.as_view()),
+    path("alert-rules", RuleList.as_view()),
+    path("alert-rules/preview", RulePreview.as_view()),
+    path("alert-rules/<int:rule_id>", RuleDetail.as_view()),
+    path("alerts", AlertList.as_view()),
+    path("alerts/<int:alert_id>", AlertDetail.as_view()),
+    path("alerts/<int:alert_id>/acknowledge", AlertAcknowledge.as_view()),
+    path("silences", SilenceList.as_view()),
+    path("silences/<int:silence_id>", SilenceDetail.as_view()),
+    path("channels", ChannelList.as_view()),
+    path("channels/<int:channel_id>", ChannelDetail.as_view()),
+    path("channels/<int:channel_id>/test", ChannelTest.as_view()),
+    path("channels/<int:channel_id>/messages", ChannelLog.as_view()),
     path("calibration", CalibrationList.as_view()),
     path("audit", AuditList.as_view()),
     path("audit.csv", AuditExport.as_view()),
