@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from tests.support.alerting import rule, windows
+from tests.support.alerting import beside, rule, windows
 from tests.support.browser import LOOKS, Visitor, accessibility_faults
 from tests.support.changes import make_job, member
 from webapp.accounts.models import User
@@ -76,6 +76,12 @@ def test_an_admin_previews_a_rule_and_looks_after_what_it_finds(alice: Visitor) 
     row.get_by_role("button", name="Acknowledge").click()
     expect(page.locator("#alert-said")).to_contain_text("1 acknowledged")
     expect(page.locator("#alert-list")).to_contain_text("alice looks after it since")
+    row.get_by_role("button", name="Take it back").click()
+    page.get_by_role("dialog").get_by_role("button", name="Take it back").click()
+    expect(page.locator("#alert-done")).to_have_text("Nobody looks after it now.")
+    expect(page.locator("#alert-said")).not_to_contain_text("acknowledged")
+    row.get_by_role("button", name="Acknowledge").click()
+    expect(page.locator("#alert-list")).to_contain_text("alice looks after it since")
 
     page.click("#silence-what")
     page.get_by_role("option", name="count is busy of").click()
@@ -133,9 +139,7 @@ def test_who_may_only_look_sees_everything_and_can_press_nothing(
     visit: Visit, people: None, screen: dict[str, int], theme: str
 ) -> None:
     job, boss = busy()
-    other = make_job()
-    Job.objects.filter(pk=other.pk).update(group=job.group)
-    now = timezone.now()
+    other, now = beside(job), timezone.now()
     assert job.group is not None
     made = rule(boss, job.group)
     rule(boss, job.group, name="warn early", threshold=0.3, clear=0.3, severity="warning", fire_after=1)
@@ -152,7 +156,7 @@ def test_who_may_only_look_sees_everything_and_can_press_nothing(
     expect(page.locator("#alert-said")).to_contain_text("4 alerts fire")
     expect(page.locator("#alert-said")).to_contain_text("1 acknowledged; 2 silenced")
     expect(page.locator("#alerts-rules")).to_have_text("Rules (3)")
-    for name in ("Acknowledge", "End it now", "Change", "Remove"):
+    for name in ("Acknowledge", "Take it back", "End it now", "Change", "Remove"):
         expect(page.get_by_role("button", name=name)).to_have_count(0)
     for form in ("#rule-form", "#silence-form"):
         expect(page.locator(form)).to_be_hidden()

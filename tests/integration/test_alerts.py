@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from tests.support import alerting
-from tests.support.alerting import BAD, GOOD, evaluate, group_of, rule, told, webhook, windows
+from tests.support.alerting import BAD, GOOD, beside, evaluate, group_of, rule, told, webhook, windows
 from tests.support.at_once import at_once
 from tests.support.celery_worker import celery_worker, kill, wait_for
 from tests.support.changes import make_job, member
@@ -38,19 +38,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 receiver, job, boss = alerting.receiver, alerting.job, alerting.boss
 
 
-def beside(job: Job) -> Job:
-    """Another job of the same group."""
-    other = make_job()
-    Job.objects.filter(pk=other.pk).update(group=job.group)
-    return other
-
-
 def test_ten_evaluators_tell_once_and_all_subjects_in_one_message(
     job: Job, boss: User, receiver: Receiver
 ) -> None:
     now = timezone.now()
-    other = make_job()
-    Job.objects.filter(pk=other.pk).update(group=job.group)
+    other = beside(job)
     for one in (job, other):
         windows(one, now - timedelta(seconds=30), BAD)
     webhook(boss, job, receiver)
@@ -117,83 +109,6 @@ def test_pagerduty_gets_a_trigger_and_a_resolve_of_one_key_in_their_order(
     assert events[0]["links"] == [
         {"href": "https://weir.example/notifications?tab=alerts", "text": "Open in Weir"}
     ]
-
-
-def test_pagerduty_hears_once_that_somebody_looks_after_all_that_fires_and_others_hear_nothing_of_it(
-    job: Job, boss: User, receiver: Receiver
-) -> None:
-    now, group = timezone.now(), group_of(job)
-    other = beside(job)
-    webhook(boss, job, receiver)
-    webhook(boss, job, receiver, "pagerduty")
-    rule(boss, group)
-    for one in (job, other):
-        windows(one, now - timedelta(seconds=30), BAD)
-    evaluate(now)
-    assert send_due(5) == 2
-    first, second = Alert.objects.order_by("pk")
-    alert_services.acknowledge(boss, first.pk)
-    assert send_due(5) == 0, "nobody looks after the other yet"
-    for _ in range(2):
-        alert_services.acknowledge(boss, second.pk)
-    receiver.status = 503
-    assert send_due(5) == 0
-    receiver.status = 202
-    Message.objects.update(not_before=timezone.now())
-    assert send_due(5) == 1
-    evaluate(now)
-    windows(job, now - timedelta(seconds=20), GOOD)
-    evaluate(now)
-    windows(other, now - timedelta(seconds=20), GOOD)
-    evaluate(now)
-    assert send_due(5) == 4
-    events = [json.loads(body) for path, _, body in receiver.got if path == "/pagerduty"]
-    kinds = [event["event_action"] for event in events]
-    assert kinds == ["trigger", "acknowledge", "acknowledge", "trigger", "resolve"], (
-        "the second is the first again"
-    )
-    assert events[1] == events[2] == {
-        "routing_key": "R0UT1NGKEY", "event_action": "acknowledge", "dedup_key": events[0]["dedup_key"],
-    }  # fmt: skip
-    heard = [
-        json.loads(body)["data"]["title"].split(":")[0]
-        for path, _, body in receiver.got
-        if path == "/webhook"
-    ]
-    assert heard == ["FIRING", "PARTLY OVER", "RESOLVED"]
-    [log] = Message.objects.filter(content__action="acknowledge")
-    assert (log.state, log.status, log.attempts) == (DeliveryState.SENT, 202, 2)
-    assert log.content["title"] == f"ACKNOWLEDGED: count is busy ({group.name}): 2 subjects"
-
-
-def test_an_acknowledgement_in_silence_reaches_pagerduty_after_what_it_is_about(
-    job: Job, boss: User, receiver: Receiver
-) -> None:
-    now, group = timezone.now(), group_of(job)
-    other = beside(job)
-    webhook(boss, job, receiver, "pagerduty")
-    rule(boss, group)
-    quiet = alert_services.silence(boss, group, now + timedelta(hours=1), "new disks", job=job)
-    windows(job, now - timedelta(seconds=30), BAD)
-    evaluate(now)
-    alert_services.acknowledge(boss, Alert.objects.get().pk)
-    assert told() == [], "there is no incident yet that somebody could look after"
-    alert_services.end_silence(boss, quiet.pk)
-    evaluate(now)
-    windows(other, now - timedelta(seconds=30), BAD)
-    evaluate(now)
-    windows(other, now - timedelta(seconds=20), GOOD)
-    evaluate(now)
-    seen = [row.content["action"] for row in Message.objects.order_by("id")]
-    assert seen == ["trigger", "acknowledge", "trigger", "trigger", "acknowledge"]
-    assert told()[1::3] == [f"ACKNOWLEDGED: count is busy ({group.name}): {job.name}"] * 2
-    assert told()[3].startswith("PARTLY OVER"), "what is left is looked after again"
-    alert = Alert.objects.get(job=job)
-    windows(job, now - timedelta(seconds=20), GOOD)
-    evaluate(now)
-    Alert.objects.filter(pk=alert.pk).update(acknowledged_at=None)
-    alert_services.acknowledge(boss, alert.pk)
-    assert told()[5:] == [f"RESOLVED: count is busy ({group.name}): {job.name}"], "what is over stays over"
 
 
 def test_a_silence_hides_but_does_not_lose(job: Job, boss: User, receiver: Receiver) -> None:

@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from tests.support import alerting
-from tests.support.alerting import BAD, SECRET, evaluate, group_of, rule, webhook, windows
+from tests.support.alerting import BAD, SECRET, beside, evaluate, group_of, rule, webhook, windows
 from tests.support.api import Caller, problem_of
 from tests.support.changes import make_job, member, person
 from tests.support.receiver import Receiver
@@ -107,6 +107,12 @@ ACTIONS = (
         OPERATOR,
         Scope.DECIDE,
         lambda it: ("POST", f"{ALERTS}/{it.alert.pk}/acknowledge", None),
+    ),
+    Action(
+        "take back",
+        OPERATOR,
+        Scope.DECIDE,
+        lambda it: ("DELETE", f"{ALERTS}/{it.alert.pk}/acknowledge", None),
     ),
     Action("list silences", VIEWER, Scope.READ, lambda it: ("GET", SILENCES, None), 200),
     Action("see a silence", VIEWER, Scope.READ, lambda it: ("GET", f"{SILENCES}/{it.silence.pk}", None)),
@@ -253,8 +259,7 @@ def test_a_preview_tells_when_it_would_have_fired_and_stores_nothing(job: Job) -
 
 
 def test_lists_are_pages_that_can_be_narrowed(job: Job, boss: User) -> None:
-    other = make_job()
-    Job.objects.filter(pk=other.pk).update(group=job.group)
+    other = beside(job)
     for number in range(3):
         rule(boss, group_of(job), name=f"r{number}", job_id=(job, other)[number % 2].pk)
     program = caller(boss)
@@ -280,6 +285,8 @@ def test_an_alert_is_found_acknowledged_and_over(job: Job, boss: User) -> None:
     for _ in range(2):
         taken = program.post(f"{ALERTS}/{fires['id']}/acknowledge", None).json()
         assert taken["acknowledged_by"] == boss.get_username()
+    left = program.call("DELETE", f"{ALERTS}/{fires['id']}/acknowledge").json()
+    assert (left["acknowledged_by"], left["acknowledged_at"]) == ("", None)
     body = {"group": group_of(job).name, "job": job.pk, "reason": "works", "until": in_an_hour()}
     made = program.post(SILENCES, body, Idempotency_Key="s")
     assert program.post(SILENCES, body, Idempotency_Key="s").json() == made.json()
@@ -312,8 +319,7 @@ def test_a_silence_that_makes_no_sense_is_refused(
 def test_a_token_for_some_jobs_has_to_do_with_what_is_about_these_alone(
     job: Job, boss: User, receiver: Receiver
 ) -> None:
-    other, now = make_job(), timezone.now()
-    Job.objects.filter(pk=other.pk).update(group=job.group)
+    other, now = beside(job), timezone.now()
     for one in (job, other):
         windows(one, now - timedelta(seconds=30), BAD)
     everything, theirs = rule(boss, group_of(job)), rule(boss, group_of(job), name="theirs", job_id=other.pk)

@@ -102,6 +102,13 @@ def group_of(job: Job) -> JobGroup:
     return job.group
 
 
+def beside(job: Job) -> Job:
+    """Another job of the same group."""
+    other = make_job()
+    Job.objects.filter(pk=other.pk).update(group=job.group)
+    return other
+
+
 def webhook(boss: User, job: Job, receiver: Receiver, kind: str = "webhook") -> Channel:
     """A channel that the receiver reads."""
     secret = "R0UT1NGKEY" if kind == "pagerduty" else SECRET

@@ -17,7 +17,13 @@ from webapp.audit.services import Entry, record, record_refused
 from webapp.jobs.models import Job, JobGroup, Membership, Role
 from webapp.notifications import alert_reading
 from webapp.notifications.alert_models import Alert, AlertRule, RuleKind, Severity, Silence
-from webapp.notifications.alert_telling import nobody_is_missing, tell, tell_acknowledged
+from webapp.notifications.alert_telling import (
+    nobody_is_missing,
+    silenced_of,
+    tell,
+    tell_acknowledged,
+    tell_taken_back,
+)
 from webapp.notifications.alert_words import AT_ONCE, CP_KINDS, SHARES
 
 PREVIEW = timedelta(days=1)
@@ -131,20 +137,55 @@ def acknowledge(actor: User, alert_id: int) -> Alert:
         Unless the actor is an operator of the alert's group.
     """
     with transaction.atomic():
-        # The rule's row, as whoever evaluates holds it: what they tell meanwhile is seen here, or this by them.
-        held = AlertRule.objects.select_for_update(of=("self",)).select_related("group")
-        rule = held.filter(alerts=alert_id).first()
-        _require(actor, rule.group_id if rule else 0, Role.OPERATOR, "alert.acknowledge", alert_id)
-        assert rule is not None
-        row = rule.alerts.get(pk=alert_id)
+        row = _held(actor, alert_id, "alert.acknowledge")
         if row.acknowledged_at is None:
             row.acknowledged_at, row.acknowledged_by_name = timezone.now(), actor.get_username()
-            row.save(update_fields=["acknowledged_at", "acknowledged_by_name"])
-            detail = {"rule": rule.name, "subject": row.subject_name}
-            record(Entry(actor, "alert.acknowledge", "alert", row.pk, detail=detail))
-            if row.told == Told.FIRED and row.resolved_at is None and nobody_is_missing(rule):
-                tell_acknowledged(rule)
+            _note_attention(actor, row, "alert.acknowledge")
+            if row.told == Told.FIRED and row.resolved_at is None and nobody_is_missing(row.rule):
+                tell_acknowledged(row.rule)
     return row
+
+
+def take_back(actor: User, alert_id: int) -> Alert:
+    """Say that nobody looks after an alert any more. If PagerDuty heard that somebody did, it wakes people again.
+
+    Raises
+    ------
+    PermissionDenied
+        Unless the actor is an operator of the alert's group.
+    ValidationError
+        While it fires in silence: nobody would hear that somebody is missing.
+    """
+    with transaction.atomic():
+        row = _held(actor, alert_id, "alert.take_back")
+        if row.acknowledged_at is None or row.resolved_at is not None:
+            return row
+        if row.pk in silenced_of(row.rule, timezone.now()):
+            raise ValidationError("it is silenced, so nobody would hear of it: end the silence first")
+        known = row.told == Told.FIRED and nobody_is_missing(row.rule)
+        row.acknowledged_at, row.acknowledged_by_name = None, ""
+        _note_attention(actor, row, "alert.take_back")
+        if known:
+            tell_taken_back(row, actor.get_username())
+    return row
+
+
+def _held(actor: User, alert_id: int, action: str) -> Alert:
+    """An alert that the actor is an operator of, under its rule's lock, which whoever evaluates holds too: what
+    they tell meanwhile is seen here, or this by them."""
+    rules = AlertRule.objects.select_for_update(of=("self",)).select_related("group")
+    rule = rules.filter(alerts=alert_id).first()
+    _require(actor, rule.group_id if rule else 0, Role.OPERATOR, action, alert_id)
+    assert rule is not None
+    row = rule.alerts.get(pk=alert_id)
+    row.rule = rule
+    return row
+
+
+def _note_attention(actor: User, row: Alert, action: str) -> None:
+    row.save(update_fields=["acknowledged_at", "acknowledged_by_name"])
+    detail = {"rule": row.rule.name, "subject": row.subject_name}
+    record(Entry(actor, action, "alert", row.pk, detail=detail))
 
 
 def silence(

@@ -70,6 +70,21 @@ def tell_acknowledged(rule: AlertRule) -> None:
     _post(rule, _channels(rule).filter(kind=ChannelKind.PAGERDUTY), title, text, "acknowledge")
 
 
+def tell_taken_back(alert: Alert, who: str) -> None:
+    """PagerDuty hears that nobody looks after an alert any more. It knows no way back from an acknowledgement, and
+    takes what fires again for more of the same: so its incident ends, and a new one begins."""
+    rule = alert.rule
+    known = list(rule.alerts.filter(told=Told.FIRED, resolved_at=None).order_by("fired_at", "pk"))
+    for row in known:
+        row.rule = rule
+    title, text = message(
+        rule, known, [], [], [], f"{who} took back that somebody looks after {alert.subject_name}."
+    )
+    to = _channels(rule).filter(kind=ChannelKind.PAGERDUTY)
+    for action in ("resolve", "trigger"):
+        _post(rule, to, title, text, action)
+
+
 def _channels(rule: AlertRule) -> QuerySet[Channel]:
     return Channel.objects.filter(group=rule.group_id).select_related("group")
 

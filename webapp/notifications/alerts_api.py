@@ -159,7 +159,12 @@ class AlertDetail(AlertView):
         operation_id="acknowledge_alert", request=None, responses=AlertShape,
         description="Say that one looks after it; the first who does stands there. PagerDuty hears it when nobody "
         "is missing.",
-    )
+    ),
+    delete=extend_schema(
+        operation_id="take_back_acknowledgement", responses=AlertShape,
+        description="Say that nobody looks after it any more. PagerDuty, if it heard that somebody did, wakes "
+        "people again. 400 while it is silenced.",
+    ),
 )  # fmt: skip
 class AlertAcknowledge(AlertView):
     """``/api/v1/alerts/<id>/acknowledge``."""
@@ -167,6 +172,11 @@ class AlertAcknowledge(AlertView):
     def post(self, request: Request, alert_id: int) -> Response:
         """Look after it."""
         alert_services.acknowledge(actor_of(request), _alert(request, alert_id).pk)
+        return Response(_shown(_alert(request, alert_id)))
+
+    def delete(self, request: Request, alert_id: int) -> Response:
+        """Look after it no more."""
+        alert_services.take_back(actor_of(request), _alert(request, alert_id).pk)
         return Response(_shown(_alert(request, alert_id)))
 
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from dash import Dash, Input, Output, State, dcc, html, no_update, set_props
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.utils import timezone
 
 from frontend import freshness, words
@@ -136,6 +136,9 @@ def _alert(row: Alert, shown: Shown, view: View) -> Any:
     tools = []
     if row.acknowledged_at is None and shown.may(row.rule.group_id, Role.OPERATOR):
         tools.append(_button("Acknowledge", {"do": "acknowledge", "id": row.pk}, name))
+    if row.acknowledged_at is not None and not _silenced(row) and shown.may(row.rule.group_id, Role.OPERATOR):
+        ask = "Nobody looks after it then. PagerDuty wakes people again if it has heard that somebody does."
+        tools.append(_button("Take it back…", {"do": "take back", "id": row.pk}, name, ask))
     if row.job_id is not None and not _silenced(row) and shown.may(row.rule.group_id, Role.OPERATOR):
         tools.append(_button("Silence this job", {"do": "silence", "id": row.pk}, name))
     mark = MARKS[Severity(row.rule.severity)]
@@ -222,6 +225,8 @@ def act(asked: dict[str, Any] | None, query: str) -> Any:
         said = _acted(who, str(asked.get("do")), int(asked["id"]))
     except PermissionDenied as error:
         said = f"{str(error).capitalize()}."
+    except ValidationError as error:
+        said = f"{error.messages[0].capitalize()}."
     drawn_anew(query)
     return said
 
@@ -230,6 +235,9 @@ def _acted(who: User, do: str, pk: int) -> str:
     if do == "acknowledge":
         row = alert_services.acknowledge(who, pk)
         return f"{row.acknowledged_by_name} looks after it."
+    if do == "take back":
+        alert_services.take_back(who, pk)
+        return "Nobody looks after it now."
     if do == "end":
         alert_services.end_silence(who, pk)
         return "The silence is over: what fires and was not told is told within 15 s."
