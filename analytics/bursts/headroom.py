@@ -6,7 +6,7 @@ applications whose rate rows have a positive dual, for these are at their bound 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,11 +106,15 @@ def proportional_headroom(solver: Solver, rates: npt.ArrayLike) -> float:
     return solver.along(np.zeros(len(start)), start).value if start.any() else INFINITY
 
 
-def node_losses(solver: Solver, rates: npt.ArrayLike) -> tuple[NodeLoss, ...]:
-    """Headroom after the loss of each node, one at a time."""
+def node_losses(
+    solver: Solver, rates: npt.ArrayLike, only: Collection[str] | None = None
+) -> tuple[NodeLoss, ...]:
+    """Headroom after the loss of each node, one at a time; of those named in ``only``, None: of all."""
     start = solver.rows.rates(rates)
     losses = []
     for number, name in enumerate(solver.rows.nodes):
+        if only is not None and name not in only:
+            continue
         with solver.without_node(number):
             joint = joint_headroom(solver, start).value
             losses.append(NodeLoss(name, joint, proportional_headroom(solver, start)))

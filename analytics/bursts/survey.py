@@ -12,7 +12,7 @@ from analytics.bursts.index import PointIndex, point_index
 from analytics.bursts.region import pair_region
 from analytics.bursts.solver import Solver
 from analytics.model.burst_answers import Survey
-from analytics.model.bursts import BurstModel
+from analytics.model.bursts import BurstModel, machines
 
 MOST_MAPPED = 8
 """Applications of which all pairs are mapped, those with most load: 28 maps still fit a screen."""
@@ -22,7 +22,7 @@ MOST_LOST = 200
 
 
 def survey(model: BurstModel, rates: tuple[float, ...]) -> Survey:
-    """Headroom at these rates, after the loss of each node, and the map of every pair of applications.
+    """Headroom at these rates, after the loss of each machine, and the map of every pair of applications.
 
     Of many applications only those are mapped that stand closest to what they could take alone.
 
@@ -38,7 +38,8 @@ def survey(model: BurstModel, rates: tuple[float, ...]) -> Survey:
         region = pair_region(solver, rates, first, second)
         if region is not None:
             maps.append(region)
-    losses = node_losses(solver, rates) if len(solver.rows.nodes) <= MOST_LOST else ()
+    lost = machines(model)
+    losses = node_losses(solver, rates, frozenset(lost)) if len(lost) <= MOST_LOST else ()
     return Survey(answer, losses, tuple(maps))
 
 

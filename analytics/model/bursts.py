@@ -122,6 +122,11 @@ class BurstModel:
                     yield application, stage, component
 
 
+def machines(model: BurstModel) -> tuple[str, ...]:
+    """The nodes that can be lost, as machines and links can: not those that only hold an operator's instances."""
+    return tuple(node.name for node in model.nodes if set(node.capacity) != {SLOTS})
+
+
 def application_index(model: BurstModel, name: str) -> int:
     """The place of an application in rates and regions.
 

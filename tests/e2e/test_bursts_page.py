@@ -90,6 +90,7 @@ def test_somebody_uploads_a_model_and_rates_and_reads_the_three_answers(alice: V
     row = page.locator("#clusters-list tbody tr")
     expect(row).to_contain_text("prod")
     expect(row).to_contain_text("+220 %")
+    expect(row).to_contain_text("current")
     assert accessibility_faults(page) == []
     row.locator("a").click()
     expect(page.locator("#burst-sentence")).to_contain_text("can grow by 220 %")
@@ -216,5 +217,8 @@ def fits(page: Page) -> None:
     expect(page.locator("#list-burst-losses tbody tr")).to_have_count(4)
     expect(page.locator("#list-burst-maps .small-button")).to_have_count(1)
     expect(page.locator("#list-burst-plan tbody tr")).to_have_count(4)
+    expect(page.locator("#list-burst-binding tbody tr")).to_have_count(2)
+    expect(page.locator("#list-burst-alerts")).to_have_text("Headroom was never below its alert.")
+    expect(page.locator("#under-burst-apps")).to_contain_text("any one of them by")
     assert accessibility_faults(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

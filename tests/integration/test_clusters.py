@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from analytics.bursts.fleet import answer
 from analytics.model import packed
 from analytics.model.burst_answers import Survey as Answers
+from analytics.model.bursts import machines
 from analytics.model.plain import from_plain
 from analytics.spark.clusters import PostgresClusters
 from tests.support import clusters, fleet
@@ -177,6 +178,7 @@ def test_a_model_is_derived_from_what_jobs_reported_and_follows_a_rescale(boss: 
     records = sum(item.observed_processing_per_s for item in rates)
     assert document["nodes"][f"{job.name}/operator-2"] == {"slots": 2.0}
     assert document["margins"][f"{job.name}/operator-2"] == 0.1
+    assert machines(selectors.model_of(model)) == ()
     if records >= 0.9 * sum(
         item.observed_output_per_s for item in seen.window.operators[1].instances
     ):  # nothing is split off before it
@@ -185,6 +187,9 @@ def test_a_model_is_derived_from_what_jobs_reported_and_follows_a_rescale(boss: 
     assert clusters.survey_here().stored == 1, "the input rate is what the source sends"
     sent = sum(item.observed_output_per_s for item in seen.window.operators[0].instances)
     assert answers_of(Survey.objects.get(cluster=cluster)).headroom.rates == (pytest.approx(sent),)
+    assert answers_of(Survey.objects.get(cluster=cluster)).losses == (), (
+        "an operator's instances are no machine"
+    )
     assert deriving.refresh_due(now_ns + 1) == 0
     fleet.store(fleet.measured(3, now_ns + 10, operators=3, instances=4), job.name)
     assert deriving.refresh_due(now_ns + 20) == 1
@@ -262,3 +267,12 @@ def test_jobs_of_another_group_lend_a_cluster_neither_rates_nor_models(boss: Use
     inside = services.create_cluster(boss, "inside", document, group=group)
     clusters.survey_here()
     assert Survey.objects.get(cluster=inside).error == ""
+
+
+def test_those_with_least_headroom_are_listed_first_and_after_them_those_nobody_knows(boss: User) -> None:
+    for name, rate in (("a-roomy", 0.05), ("b-tight", 0.14), ("c-over", 0.2)):
+        clusters.cluster(boss, name, worked_example(), {"app1": rate, "app2": rate})
+    services.create_cluster(boss, "d-unknown", worked_example())
+    clusters.survey_here()
+    listed = [one.cluster.name for one in selectors.standings(boss)]
+    assert listed == ["c-over", "b-tight", "d-unknown", "a-roomy"]

@@ -36,6 +36,14 @@ def test_an_old_answer_is_not_called_current() -> None:
     assert said.state(standing(answered_model=2), NOW_NS) == ("quiet", "▲ of an older model")
 
 
+def test_a_cluster_that_cannot_take_its_configured_burst_is_not_simply_current() -> None:
+    tight = standing(rate=0.15)  # 0.16 in both is the most: a fifteenth more
+    assert said.state(tight, NOW_NS) == ("quiet", "▽ under its burst")
+    assert listing.sentence([tight, standing()], NOW_NS, 2) == (
+        "1 of 2 clusters have the headroom they need; 1 could not take the configured burst."
+    )
+
+
 @pytest.mark.parametrize(
     ("found", "says"),
     [

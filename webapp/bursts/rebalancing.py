@@ -27,6 +27,20 @@ def jobs_in(cluster: Cluster) -> dict[str, Job]:
     return {job.name: job for job in jobs_of(cluster).filter(name__in=names)}
 
 
+def shareable(cluster: Cluster) -> list[str]:
+    """Those of them with a stage on several components: of the others nothing can be shared out."""
+    row = cluster.versions.filter(superseded_at=None).first()
+    jobs = {} if row is None else jobs_in(cluster)
+    if row is None or not jobs:
+        return []
+    split = {
+        application.name
+        for application, stage, _ in selectors.model_of(row).components()
+        if len(stage.components) > 1
+    }
+    return [name for name in jobs if name in split]
+
+
 def propose_rebalance(actor: User, cluster: Cluster, job: Job, reason: str = "") -> Proposal:
     """Propose that a job routes by the shares that carry every burst up to the cluster's headroom.
 

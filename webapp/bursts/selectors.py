@@ -64,10 +64,16 @@ def cluster(actor: Actor, cluster_id: int) -> Cluster | None:
 
 
 def standings(actor: Actor) -> list[Standing]:
-    """All clusters of this person: those with an alert first, then by name; at most `MOST_LISTED`."""
+    """All clusters of this person, at most `MOST_LISTED`: with an alert first, then those with least headroom.
+
+    Those without answers come before those with enough of it: nobody knows how they stand.
+    """
     alerts = HeadroomAlert.objects.filter(cluster=OuterRef("pk"), closed_ns=None)
     rows = list(
-        visible_clusters(actor).annotate(alerted=Exists(alerts)).order_by("-alerted", "name")[:MOST_LISTED]
+        visible_clusters(actor)
+        .select_related("group")
+        .annotate(alerted=Exists(alerts))
+        .order_by("-alerted", "name")[:MOST_LISTED]
     )
     ids = [row.pk for row in rows]
     models = {
@@ -78,7 +84,13 @@ def standings(actor: Actor) -> list[Standing]:
     }
     surveys = {row.cluster_id: row for row in _with_applications(Survey.objects.filter(cluster_id__in=ids))}
     open_ = {row.cluster_id: row for row in HeadroomAlert.objects.filter(cluster_id__in=ids, closed_ns=None)}
-    return [Standing(row, models.get(row.pk), surveys.get(row.pk), open_.get(row.pk)) for row in rows]
+    found = [Standing(row, models.get(row.pk), surveys.get(row.pk), open_.get(row.pk)) for row in rows]
+    return sorted(found, key=_urgency)
+
+
+def _urgency(standing: Standing) -> tuple[bool, float, str]:
+    answers, burst = standing.answers, standing.cluster.burst_ratio
+    return standing.alert is None, burst if answers is None else answers.ratio, standing.cluster.name
 
 
 def how_many(actor: Actor) -> int:

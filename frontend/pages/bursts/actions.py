@@ -31,10 +31,8 @@ def forms(cluster: Cluster) -> list[Any]:
     """For those who may change the cluster."""
     standing = selectors.standing(cluster)
     known = standing.answers
-    rates = dict(cluster.rates)
-    if not rates and standing.model is not None and known is None:
-        rates = dict.fromkeys(standing.model.applications, 0.0)
-    parts_of_it = [_rates(lines_of(rates)), _bounds(cluster), _model(cluster)]
+    names = standing.model.applications if standing.model else []
+    parts_of_it = [_rates(lines_of(cluster.rates), names), _bounds(cluster), _model(cluster)]
     parts_of_it += moving.form(cluster, actor())
     return [
         html.Details(
@@ -58,7 +56,7 @@ def lines_of(rates: dict[str, float]) -> str:
 
 def proposing(cluster: Cluster) -> list[Any]:
     """The way from the routing to a proposal, for applications that are jobs."""
-    jobs = rebalancing.jobs_in(cluster)
+    jobs = rebalancing.shareable(cluster)
     if not jobs:
         return []
     radios = [dmc.Radio(label=name, value=name) for name in jobs]
@@ -75,7 +73,7 @@ def proposing(cluster: Cluster) -> list[Any]:
                 ),
                 html.Div(
                     [
-                        dmc.RadioGroup(radios, id="burst-job", label="Job", value=next(iter(jobs))),
+                        dmc.RadioGroup(radios, id="burst-job", label="Job", value=jobs[0]),
                         parts.field("Reason", "burst-reason", reason),
                         html.Button("Propose the rebalance", id="burst-propose", className="primary"),
                     ],
@@ -101,9 +99,10 @@ def propose(_clicks: int, name: str, reason: str, path: str) -> Any:
     return html.P(["Proposed: ", html.A(f"open proposal {row.pk}", href=f"/proposals/{row.pk}"), "."])
 
 
-def _rates(lines: str) -> Any:
+def _rates(lines: str, names: list[str]) -> Any:
     hint = "One a line: application = rate, in the model's unit; no rate: as measured."
-    area = dcc.Textarea(id="burst-rates", value=lines, rows=5, className="code-field")
+    example = "\n".join(f"{name} = 100" for name in names[:5])
+    area = dcc.Textarea(id="burst-rates", value=lines, placeholder=example, rows=5, className="code-field")
     return html.Div(
         [
             parts.field("Input rates", "burst-rates", area, hint),

@@ -31,12 +31,14 @@ _TOP = (
     ("burst-body", "hidden"), ("burst-controls", "children"), ("burst-controls-drawn", "data"),
     ("chart-burst-map", "figure"), ("frame-burst-map", "aria-label"), ("wait-burst-map", "hidden"),
     ("under-burst-map", "children"), ("list-burst-map", "children"), ("under-burst-apps", "children"),
-    ("list-burst-apps", "children"), ("title-burst-map", "children"),
+    ("list-burst-apps", "children"), ("title-burst-map", "children"), ("under-burst-binding", "children"),
+    ("list-burst-binding", "children"),
 )  # fmt: skip
 _REST = (
     ("under-burst-maps", "children"), ("list-burst-maps", "children"), ("under-burst-losses", "children"),
     ("list-burst-losses", "children"), ("chart-burst-history", "figure"), ("frame-burst-history", "aria-label"),
-    ("wait-burst-history", "hidden"), ("under-burst-history", "children"), ("under-burst-plan", "children"),
+    ("wait-burst-history", "hidden"), ("under-burst-history", "children"), ("under-burst-alerts", "children"),
+    ("list-burst-alerts", "children"), ("under-burst-plan", "children"),
     ("list-burst-plan", "children"), ("under-burst-model", "children"), ("list-burst-model", "children"),
     ("burst-rest-drawn", "data"),
 )  # fmt: skip
@@ -71,13 +73,15 @@ def layout(cluster: Cluster) -> Any:
                         above=[html.Div(id="burst-controls", className="controls whatif")],
                     ),
                     facts.sheet("burst-apps", "What does each application get, and could it get?"),
-                    facts.sheet("burst-losses", "What if a node is lost?"),
+                    facts.sheet("burst-binding", "What stops growth, and what would more of it buy?"),
                     facts.sheet("burst-maps", "Which pairs compete?"),
+                    facts.sheet("burst-losses", "What if a node is lost?"),
+                    facts.sheet("burst-plan", "Which routing carries every burst up to the headroom?"),
                     panel.panel(
                         "burst-history", "How did headroom go, and where is it heading?",
                         height_px=headroom.HEIGHT_PX, listed=False,
                     ),
-                    facts.sheet("burst-plan", "Which routing carries every burst up to the headroom?"),
+                    facts.sheet("burst-alerts", "When was it too little?"),
                     facts.sheet("burst-model", "What does this rest on?"),
                 ],
             ),
@@ -142,9 +146,11 @@ def refresh_top(query: str, _tick: int, screen: str, path: str, drawn: str | Non
     key, controls = trying.controls(seen.model, seen.wish, drawn)
     return [
         said.sentence(seen.standing.cluster.name, found, seen.wish.change, seen.view.span_words),
-        _basis(seen, found), _message(seen.standing), False, controls, key, figure, spoken, True,
-        _under_map(seen, found), tables.edges(found.region), tables.under_applications(found),
+        _basis(seen, found), _message(seen.standing, seen.view), False, controls, key, figure, spoken, True,
+        _under_map(seen, found), tables.edges(found.region),
+        tables.under_applications(seen.answers, found, seen.wish.change.is_nothing),
         tables.applications(seen.model, seen.answers, found, seen.wish.change.is_nothing), _title(seen),
+        *tables.binding(found),
     ]  # fmt: skip
 
 
@@ -209,17 +215,21 @@ def _basis(seen: Seen, found: Live) -> str:
     model = seen.standing.model
     told = f"Rates as of {at:%Y-%m-%d %H:%M:%S} {seen.view.zone_label}" if at else "Rates of now"
     number = f" · model {model.number} ({model.version})" if model else ""
-    return f"{told}{number} · solved in {found.took_ms:.0f} ms"
+    group = seen.standing.cluster.group
+    whose = f" · group {group.name}" if group else " · in no group"
+    return f"{told}{number}{whose} · solved in {found.took_ms:.0f} ms"
 
 
-def _message(standing: Standing) -> Any:
+def _message(standing: Standing, view: View) -> Any:
     survey = standing.survey
     lines = []
     if standing.alert is not None:
         limit = f", first stopped by {standing.alert.limit}" if standing.alert.limit else ""
         threshold = words.percent(standing.alert.threshold_ratio)
+        since = f"{view.time(standing.alert.opened_ns):%Y-%m-%d %H:%M} {view.zone_label}"
         lines.append(
-            f"▼ Headroom fell below {threshold}{limit}; the lowest was {said.growth(standing.alert.least_ratio)}."
+            f"▼ Headroom has been below {threshold} since {since}{limit}; the lowest was"
+            f" {said.growth(standing.alert.least_ratio)}."
         )
     if standing.stale:
         lines.append(
@@ -271,9 +281,11 @@ def refresh_rest(query: str, _tick: int, path: str, drawn: str | None) -> list[A
     span = view.span(freshness.now_ns())
     points = past.history(cluster.pk, *span)
     return [
-        *tables.small_maps(seen.model, seen.answers, seen.wish.pair, colours), *tables.losses(seen.answers),
+        *tables.small_maps(seen.model, seen.answers, seen.wish.pair, colours),
+        *tables.losses(seen.answers, seen.model),
         headroom.figure(points, span, bounds, view, colours), _history_spoken(points, told), True,
         f"{words.count(len(points), 'point')} {view.span_words} · {told}",
+        *tables.alerts(selectors.alerts(cluster), view, cluster.alert_ratio),
         *tables.plan(seen.model, seen.rates, cluster),
         *tables.model(seen.standing, seen.model), key,
     ]  # fmt: skip

@@ -27,7 +27,7 @@ from webapp.jobs.policies import visible_jobs
 
 COLUMNS = (
     "Cluster", "State", "All can grow by", "… without the worst node", "What stops it", "Configured burst",
-    "Applications",
+    "Applications", "Group",
 )  # fmt: skip
 HINTS = {
     "model": "The burst model as JSON: nodes with capacities, applications with stages and components.",
@@ -117,10 +117,10 @@ def sentence(found: Sequence[Standing], now_ns: int, total: int) -> str:
         more = f" and {len(low) - 3} more" if len(low) > 3 else ""
         head = f"Too little headroom in {names}{more}: {len(low)} of {words.count(len(found), 'cluster')}"
     others = [item for item in found if item.alert is None]
-    current = [item for item in others if said.state(item, now_ns) == said.CURRENT]
-    short = sum(
-        item.answers is not None and item.answers.ratio < item.cluster.burst_ratio for item in current
-    )
+    current = [
+        kind for kind in (said.state(item, now_ns) for item in others) if kind in (said.CURRENT, said.SHORT)
+    ]
+    short = current.count(said.SHORT)
     if not low:
         good = len(current) - short
         many = "All" if good == len(found) else f"{good}"
@@ -147,7 +147,7 @@ def _listed(found: Sequence[Standing], view: View) -> Any:
         )
     rows = [_row(item, view) for item in found]
     columns = (*COLUMNS, f"As of, {view.zone_label}")
-    return html.Div(table("Clusters", columns, rows, (0, 1, 4, 7)), className="card")
+    return html.Div(table("Clusters", columns, rows, (0, 1, 4, 7, 8)), className="card")
 
 
 def _row(item: Standing, view: View) -> list[Cell]:
@@ -164,7 +164,8 @@ def _row(item: Standing, view: View) -> list[Cell]:
         Cell(said.stops(answers.headroom.binding) if answers else (survey.error if survey else "–")),
         Cell(said.growth(item.cluster.burst_ratio), item.cluster.burst_ratio),
         Cell(len(item.model.applications) if item.model else "–"),
-        Cell(f"{as_of:%Y-%m-%d %H:%M:%S}" if as_of else "–"),
+        Cell(item.cluster.group.name if item.cluster.group else "–"),
+        Cell(html.Span(f"{as_of:%Y-%m-%d %H:%M:%S}" if as_of else "–", className="when")),
     ]
 
 

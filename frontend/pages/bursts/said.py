@@ -21,6 +21,8 @@ from webapp.bursts.surveys import FRESH_NS
 
 PEAK_FACTOR = 1.5
 CURRENT = ("live", "● current")
+SHORT = ("quiet", "▽ under its burst")
+"""Current too, but the configured burst would not fit."""
 FLAGS = {
     "rate_dependent_selectivity": "Output per input depends on the rate; the worst seen is used",
     "little_rate_variation": "Rates hardly varied, so it cannot be told what depends on them",
@@ -48,7 +50,7 @@ def amount(value: float) -> str:
     """A rate, or what it can grow by."""
     if math.isinf(value):
         return "no limit" if value > 0 else "not at all"
-    return words.number(value)
+    return words.number(value).replace("-", "−")
 
 
 def stops(binding: Sequence[BindingLimit], level: int = 1) -> str:
@@ -158,4 +160,5 @@ def state(standing: Standing, now_ns: int) -> tuple[str, str]:
     if now_ns - standing.survey.at_ns > FRESH_NS:
         at, now = (datetime.fromtimestamp(ns / 1e9, UTC) for ns in (standing.survey.at_ns, now_ns))
         return "quiet", f"▲ rates of {words.age(at, now)} ago"
-    return CURRENT
+    answers = standing.answers
+    return SHORT if answers and answers.ratio < standing.cluster.burst_ratio else CURRENT

@@ -3,26 +3,51 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from dash import html
 
-from analytics.model.burst_answers import Region
+from analytics.model.burst_answers import Rebalance, Region
 from analytics.model.burst_answers import Survey as Answers
-from analytics.model.bursts import BurstModel
+from analytics.model.bursts import BurstModel, machines
 from frontend import words
 from frontend.components.facts import Cell, table
 from frontend.figures import region as maps
 from frontend.pages.bursts import said
 from frontend.palette import Palette
+from frontend.state import View
 from webapp.bursts import live
 from webapp.bursts.live import Live
-from webapp.bursts.models import Cluster, Origin
+from webapp.bursts.models import Cluster, HeadroomAlert, Origin
 from webapp.bursts.selectors import Standing
 
-MOST_ROWS = 200
+MOST_ROWS = 400
 Table = list[Any]
+
+
+def _first(total: int) -> str:
+    """Said where a table is cut."""
+    return f" · the first {MOST_ROWS} of {total:,} are shown" if total > MOST_ROWS else ""
+
+
+def binding(found: Live) -> Table:
+    """The line and the table of what stops growth, and what more of it would bring."""
+    if not found.binding:
+        return ["nothing that the model knows", html.P("Nothing stops growth.", className="muted")]
+    rows = [
+        [
+            Cell(maps.limit_words(item.node, item.resource)),
+            Cell("all together" if item.level == 1 else "those that could go on"),
+            Cell(said.amount(item.gain), item.gain, strong=True),
+            Cell(said.amount(item.price), item.price),
+        ]
+        for item in found.binding[:MOST_ROWS]
+    ]
+    columns = ("What", "Stops", "10 % more of it lets each grow by", "One unit more, about")
+    under = "solved again with 10 % more of each, since the price of a unit holds only up to the next kink"
+    return [under + _first(len(found.binding)), table("What stops growth", columns, rows, (0, 1))]
 
 
 def edges(found: Region | None) -> Any:
@@ -55,10 +80,22 @@ def spoken(found: Region, now: tuple[float, float], target: tuple[float, float])
     )
 
 
-def under_applications(found: Live) -> str:
+def under_applications(answers: Answers, found: Live, as_it_is: bool) -> str:
     """What the table of applications tells."""
-    equal = said.amount(found.joint)
-    return f"in the model's unit of rates · all can grow by {equal} each at once; some can go on alone"
+    unit = "in the model's unit of rates"
+    cut = _first(len(found.rates))
+    if found.joint < 0:
+        fewer = (
+            "they cannot fit by equal amounts"
+            if math.isinf(found.joint)
+            else f"each is {said.amount(-found.joint)} too much"
+        )
+        return f"{unit} · these inputs do not fit: {fewer}{cut}"
+    equal = f"all can grow by {said.amount(found.joint)} each at once"
+    if not as_it_is:
+        return f"{unit} · {equal}; some can go on alone{cut}"
+    single = said.amount(answers.headroom.single)
+    return f"{unit} · {equal}; any one of them by {single} with one routing that need not change{cut}"
 
 
 def applications(model: BurstModel, answers: Answers, found: Live, as_it_is: bool) -> Any:
@@ -81,8 +118,11 @@ def applications(model: BurstModel, answers: Answers, found: Live, as_it_is: boo
     return table("Applications", columns, rows)
 
 
-def losses(answers: Answers) -> Table:
-    """The line and the table of what each node's loss costs."""
+def losses(answers: Answers, model: BurstModel) -> Table:
+    """The line and the table of what each machine's loss costs."""
+    if not machines(model):
+        why = "No machines are named in the model, so nobody can tell what the loss of one would cost."
+        return ["only instances are known", html.P(why, className="muted")]
     if not answers.losses:
         return ["more nodes than are tried one by one", html.P("Not computed.", className="muted")]
     found = sorted(answers.losses, key=lambda loss: loss.proportional)
@@ -97,12 +137,18 @@ def losses(answers: Answers) -> Table:
     ]
     under = (
         f"{held} of {words.count(len(found), 'node')} can be lost without a drop, with routing adapted to it"
+        f"{_first(len(found))}"
     )
     return [under, table("Loss of each node", ("Node", "Present rates", "All can grow by"), rows, (0, 1))]
 
 
 def small_maps(model: BurstModel, answers: Answers, chosen: tuple[str, str], colours: Palette) -> Table:
     """The line and the maps of all pairs; a click shows one large."""
+    if len(model.applications) < 2:
+        return [
+            "there is one application",
+            html.P("One application has nobody to compete with.", className="muted"),
+        ]
     if not answers.maps:
         return ["a map needs two applications that something limits", html.P("No pairs.", className="muted")]
     names = list(dict.fromkeys(name for found in answers.maps for name in found.applications))
@@ -153,11 +199,9 @@ def plan(model: BurstModel, rates: Sequence[float], cluster: Cluster) -> Table:
         for k, (application, stage, one) in enumerate(model.components())
         if len(stage.components) > 1
     ]
-    under = (
-        f"shares of each stage · exact: all can grow by {said.amount(found.joint)} without a change, any one by"
-        f" {said.amount(found.single)} · rounded to {found.groups} key groups:"
-        f" {said.amount(found.rounded_joint)} and {said.amount(found.rounded_single)}"
-    )
+    under = f"shares of each stage · {_carried(found)}{_first(len(rows))}"
+    if len(rows) > MOST_ROWS:
+        under += f", all by GET /api/v1/clusters/{cluster.pk}/plan"
     if not rows:
         return [
             "every stage runs on one node: there is nothing to share out",
@@ -166,6 +210,47 @@ def plan(model: BurstModel, rates: Sequence[float], cluster: Cluster) -> Table:
     notes = [html.P(f"Not rounded, since its shares follow from its edges: {item.example}.") for item in odd]
     columns = ("Component", "Application", "Stage", "Node", "Share", f"Key groups of {found.groups}")
     return [under, [table("Routing", columns, rows[:MOST_ROWS], (0, 1, 2, 3)), *notes]]
+
+
+def _carried(found: Rebalance) -> str:
+    """How far all inputs, and any one, can grow with the shares."""
+    rounded = f"rounded to {found.groups} key groups"
+    if found.joint < 0:
+        return (
+            f"these inputs do not fit; once each is {said.amount(-found.joint)} less, these shares carry them,"
+            f" {rounded} once it is {said.amount(-found.rounded_joint)} less"
+        )
+    exact, each = said.amount(found.joint), said.amount(found.rounded_joint)
+    return (
+        f"exact: all can grow by {exact} without a change, any one by {said.amount(found.single)} · {rounded}:"
+        f" {each} and {said.amount(found.rounded_single)}"
+    )
+
+
+def alerts(found: Sequence[HeadroomAlert], view: View, threshold: float) -> Table:
+    """The line and the table of the times at which there was too little."""
+    under = f"alerts of the cluster itself, below {words.percent(threshold)} now; the newest first"
+    if not found:
+        return [under, html.P("Headroom was never below its alert.", className="muted")]
+    rows = [
+        [
+            Cell(_when(item.opened_ns, view)),
+            Cell(
+                "still" if item.closed_ns is None else _when(item.closed_ns, view),
+                strong=item.closed_ns is None,
+            ),
+            Cell(words.percent(item.threshold_ratio), item.threshold_ratio),
+            Cell(said.growth(item.least_ratio), item.least_ratio),
+            Cell(item.limit or "–"),
+        ]
+        for item in found
+    ]
+    columns = (f"From, {view.zone_label}", "To", "Below", "Lowest", "First stopped by")
+    return [under, table("Alerts", columns, rows, (0, 1, 4))]
+
+
+def _when(at_ns: int, view: View) -> Any:
+    return html.Span(f"{view.time(at_ns):%Y-%m-%d %H:%M:%S}", className="when")
 
 
 def model(standing: Standing, known: BurstModel) -> Table:

@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import html, no_update
 
-from analytics.model.bursts import BurstModel
+from analytics.model.bursts import BurstModel, machines
 from frontend.components import facts
 from frontend.pages.bursts.wish import SLIDERS, Wish
 
@@ -37,8 +37,9 @@ def controls(model: BurstModel, wish: Wish, drawn: str | None) -> tuple[Any, Any
     )
     every = [("", [("", "all"), *((name, name) for name in names)])]
     found.append(_slider("rate", "Input of", facts.select("Input of", "of", every, change.rate_of)))
-    lost = [("", [("", "none"), *((name, name) for name in nodes)])]
-    found.append(facts.select("Lose", "lose", lost, change.lost))
+    if gone := machines(model):
+        lost = [("", [("", "none"), *((name, name) for name in gone)])]
+        found.append(facts.select("Lose", "lose", lost, change.lost))
     found.append(facts.link("As it is", NOTHING, "Take back all that is tried out"))
     return key, found
 
