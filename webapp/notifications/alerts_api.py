@@ -161,7 +161,7 @@ class AlertDetail(AlertView):
         "is missing.",
     ),
     delete=extend_schema(
-        operation_id="take_back_acknowledgement", responses=AlertShape,
+        operation_id="take_back_acknowledgement", responses={200: AlertShape},
         description="Say that nobody looks after it any more. PagerDuty, if it heard that somebody did, wakes "
         "people again. 400 while it is silenced.",
     ),
