@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import secrets
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +13,7 @@ from django.utils import timezone
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 from tests.support import alerting
+from tests.support.alerting import SECRET
 from tests.support.changes import make_job, member
 from tests.support.receiver import Receiver
 from webapp.accounts.models import User
@@ -28,20 +27,7 @@ from workers.channels import send_due, wire_of
 from workers.tasks.notify import send_messages
 
 pytestmark = pytest.mark.django_db(transaction=True)
-receiver = alerting.receiver
-SECRET = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
-
-
-@pytest.fixture
-def group() -> JobGroup:
-    found = make_job().group
-    assert found is not None
-    return found
-
-
-@pytest.fixture
-def boss(group: JobGroup) -> User:
-    return member(group.jobs.get(), Role.ADMIN, "boss")
+receiver, job, group, boss = alerting.receiver, alerting.job, alerting.group, alerting.boss
 
 
 def sent_test(boss: User, channel: Channel) -> Message:

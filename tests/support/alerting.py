@@ -48,6 +48,12 @@ def job() -> Job:
 
 
 @pytest.fixture
+def group(job: Job) -> JobGroup:
+    """Its group."""
+    return group_of(job)
+
+
+@pytest.fixture
 def boss(job: Job) -> User:
     """The admin of its group."""
     return member(job, Role.ADMIN, "boss")
