@@ -8,7 +8,7 @@ order in which they came, whatever their times.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from analytics.decode.batch import Oddities
 from analytics.decode.json_fields import NS_PER_MS
 from analytics.decode.known import Known
 from analytics.decode.limits import Budget, Limits, TooLargeError, UnreadableFileError
+from analytics.decode.remote_write_known import KnownSeries, LatestSeries
 from analytics.decode.remote_write_messages import (
     Histogram,
     Request,
@@ -29,9 +30,9 @@ from analytics.decode.remote_write_messages import (
     WriteRequest,
 )
 from analytics.decode.remote_write_messages import Label as LabelMessage
-from analytics.decode.remote_write_samples import is_stale, sample_columns, usual_end
+from analytics.decode.remote_write_samples import is_stale, sample_columns, tails
 from analytics.decode.series import MAX_LABELS, Label, RefusedSeriesError, checked_label, series_of_checked
-from analytics.model.samples import Kind, MetricBatch, Series
+from analytics.model.samples import Kind, MetricBatch, Numbered, Series
 
 WRITE_LIMITS = Limits(max_bytes=32 << 20, max_records=1_000_000)
 """For one request: bytes after decompression, and series or samples (whichever are more)."""
@@ -45,8 +46,8 @@ _SUMMARY_KINDS = (Kind.COUNTER, Kind.GAUGE)
 _KNOWN: Known[object, Series] = Known(16 << 20)
 """Series by their labels as they came: senders send the same ones again and again."""
 
-_BARE: Known[bytes, Series] = Known(16 << 20)
-"""Series by the bytes of all their labels: Prometheus sends every sample with them."""
+_BY_LABELS = LatestSeries(16 << 20)
+"""Series of version 1 by the bytes of all their labels."""
 
 _VERSIONS = {"prometheus.WriteRequest": 1, "io.prometheus.write.v2.Request": 2}
 
@@ -143,7 +144,7 @@ class _LabelsV2(dict[Any, Label]):
 
 
 def _decode_v1(data: bytes, limits: Limits) -> MetricBatch:
-    encoded_series = WriteRequest.FromString(data).timeseries
+    encoded_series = list(WriteRequest.FromString(data).timeseries)
     Budget(limits).take_records(len(encoded_series))
     labels = _LabelsV1()
 
@@ -154,34 +155,47 @@ def _decode_v1(data: bytes, limits: Limits) -> MetricBatch:
         made = _series([labels[item] for item in encoded], metric_type, suffix)
         return _KNOWN.keep(key, made, sum(map(len, encoded)))
 
-    columns = _Columns(series_of, MAX_LABELS + 1, Budget(limits))
-    single = 0
-    for item in encoded_series:
-        length = usual_end(item)
-        if length and (known := _BARE.get(item[: -length - 2])) is not None:
-            columns.add_one(known, item[-length:])
-            single += 1
-            continue
+    known = _BY_LABELS.known()
+    last = tails(encoded_series)
+    numbers = known.numbers(encoded_series, last.size)
+    columns = _Columns(series_of, known.number, MAX_LABELS + 1, Budget(limits))
+    for at in np.flatnonzero(numbers < 0).tolist():
+        item, size = encoded_series[at], int(last.size[at])
         series = SeriesV1.FromString(item)
+        columns.begin(at)
         columns.add(series.labels, series, 0, 0)
-        if length:
-            _keep_bare(item[: -length - 2], series.labels)
-    columns.budget.take_records(single)
-    return columns.build()
+        if size:
+            _keep(known, item[:-size], series.labels)
+    single = np.flatnonzero(numbers >= 0)
+    columns.budget.take_records(len(single))
+    first = _Samples(single, numbers[single], last.at_ms[single], last.value[single])
+    return _numbered(columns.build(first), known)
 
 
-def _keep_bare(head: bytes, labels: Sequence[bytes]) -> None:
+def _keep(known: KnownSeries, head: bytes, labels: Sequence[bytes]) -> None:
     """Remember the series of these bytes, if they are its labels and nothing else.
 
     A message is one field after the other, so whatever follows such a head later is what follows its labels.
     """
-    known = _KNOWN.get(("", tuple(labels)))
+    series = _KNOWN.get(("", tuple(labels)))
     try:
         alone = SeriesV1.FromString(head)
     except DecodeError:
         return
-    if known is not None and alone.labels == labels and not alone.samples and not alone.histograms:
-        _BARE.keep(head, known, len(head))
+    if series is not None and alone.labels == labels and not alone.samples and not alone.histograms:
+        known.keep(head, known.number(series))
+
+
+def _numbered(batch: MetricBatch, known: KnownSeries) -> MetricBatch:
+    """The batch with positions instead of numbers, and its series."""
+    size = int(batch.position.max(initial=-1)) + 1
+    is_used = np.zeros(size, np.bool_)
+    is_used[batch.position] = True
+    used = np.flatnonzero(is_used)
+    place = np.empty(size, np.int32)
+    place[used] = np.arange(len(used))
+    series = tuple([known.series[number] for number in used.tolist()])
+    return replace(batch, series=series, position=place[batch.position], numbered=Numbered(known, used))
 
 
 def _decode_v2(data: bytes, limits: Limits) -> MetricBatch:
@@ -202,27 +216,51 @@ def _decode_v2(data: bytes, limits: Limits) -> MetricBatch:
         size = sum(len(name) + len(value) for name, value in told)
         return _KNOWN.keep(key, _series(told, metric_type, suffix), size)
 
-    columns = _Columns(series_of, 2 * (MAX_LABELS + 1), Budget(limits))
+    positions: dict[Series, int] = {}
+    columns = _Columns(
+        series_of,
+        lambda made: positions.setdefault(made, len(positions)),
+        2 * (MAX_LABELS + 1),
+        Budget(limits),
+    )
     for series in request.timeseries:
         columns.add(series.labels_refs, series, series.metadata.type, series.created_timestamp)
-    return columns.build()
+    return replace(columns.build(), series=tuple(positions))
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Samples that were read already; ``item`` says in which series of the request each came."""
+
+    item: NDArray[np.int64]
+    position: NDArray[np.int64]
+    at_ms: NDArray[np.int64]
+    value: NDArray[np.float64]
 
 
 @dataclass
 class _Columns:
-    """Collects the encoded samples of all series, to be read at once; ``series`` makes a series of its labels."""
+    """Collects the encoded samples of all series, to be read at once.
+
+    ``series`` makes a series of its labels, ``place`` gives it its position.
+    """
 
     series: Callable[[Any, int, str], Series]
+    place: Callable[[Series], int]
     most: int
     budget: Budget
     oddities: Oddities = field(default_factory=Oddities)
     rejected_count: int = 0
     histogram_count: int = 0
+    item: int = 0
     seen: dict[object, int | RefusedSeriesError] = field(default_factory=dict)
-    positions: dict[Series, int] = field(default_factory=dict)
     raw: list[bytes] = field(default_factory=list)
-    runs: list[tuple[int, int, int]] = field(default_factory=list)
+    runs: list[tuple[int, int, int, int]] = field(default_factory=list)
     histograms: list[tuple[int, int, float, int]] = field(default_factory=list)
+
+    def begin(self, item: int) -> None:
+        """Say which series of the request is added next."""
+        self.item = item
 
     def add(self, encoded: Any, series: Any, metric_type: int, created_ms: int) -> None:
         """Take in a series with its samples and histograms."""
@@ -237,14 +275,9 @@ class _Columns:
             position = self._position(key, metric_type, "", len(samples))
             if position is not None:
                 self.raw.extend(samples)
-                self.runs.append((position, len(samples), created_ms))
+                self.runs.append((position, len(samples), created_ms, self.item))
         for item in histograms:
             self._add_histogram(Histogram.FromString(item), key, created_ms)
-
-    def add_one(self, series: Series, sample: bytes) -> None:
-        """Take in a sample of a series that was checked before; the caller counts them."""
-        self.raw.append(sample)
-        self.runs.append((self.positions.setdefault(series, len(self.positions)), 1, 0))
 
     def _position(self, encoded: object, metric_type: int, suffix: str, count: int) -> int | None:
         key = (suffix, encoded) if suffix else encoded
@@ -252,8 +285,7 @@ class _Columns:
         if found is None:
             try:
                 series = self.series(encoded, metric_type, suffix)
-                # labels in another order are the same series
-                found = self.positions.setdefault(series, len(self.positions))
+                found = self.place(series)  # labels in another order are the same series
             except RefusedSeriesError as error:
                 found = error
             self.seen[key] = found
@@ -279,12 +311,21 @@ class _Columns:
             self.oddities.add(code, example, count)
             self.rejected_count += count
 
-    def build(self) -> MetricBatch:
-        """Everything as columns."""
+    def build(self, others: _Samples | None = None) -> MetricBatch:
+        """Everything as columns, with ``others`` in their places; the caller adds the series."""
         at_ms, value, start_ms = sample_columns(self.raw)
-        runs = np.array(self.runs, np.int64).reshape(-1, 3)
-        position = np.repeat(runs[:, 0], runs[:, 1])
-        start_ms = np.where(start_ms > 0, start_ms, np.repeat(runs[:, 2], runs[:, 1]))
+        runs = np.array(self.runs, np.int64).reshape(-1, 4)
+        position, created_ms, item = (np.repeat(runs[:, column], runs[:, 1]) for column in (0, 2, 3))
+        start_ms = np.where(start_ms > 0, start_ms, created_ms)
+        if others is not None and not len(item):
+            position, at_ms, value = others.position, others.at_ms, others.value
+            start_ms = np.zeros(len(others.item), np.int64)
+        elif others is not None:
+            order = np.argsort(np.concatenate([item, others.item]), kind="stable")
+            position = np.concatenate([position, others.position])[order]
+            at_ms = np.concatenate([at_ms, others.at_ms])[order]
+            value = np.concatenate([value, others.value])[order]
+            start_ms = np.concatenate([start_ms, np.zeros(len(others.item), np.int64)])[order]
         if self.histograms:
             positions, times, values, starts = zip(*self.histograms, strict=True)
             position = np.concatenate([position, np.array(positions, np.int64)])
@@ -312,7 +353,7 @@ class _Columns:
         keep = timely & says
         start_ms = np.where((start_ms > 0) & (start_ms <= at_ms), start_ms, 0)
         return MetricBatch(
-            series=tuple(self.positions),
+            series=(),
             position=position[keep].astype(np.int32),
             at_ns=at_ms[keep] * NS_PER_MS,
             value=np.where(stale, np.nan, value)[keep],

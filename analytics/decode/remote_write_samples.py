@@ -7,6 +7,7 @@ read all at once. Others, in any form the wire format allows, go through protobu
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,44 @@ STALE = np.uint64(0x7FF0000000000002)
 
 _VALUE_TAG, _TIME_TAG = 0x09, 0x10
 _TIME_BYTES = 6
-_WITH_VALUE, _WITHOUT_VALUE = 10 + _TIME_BYTES, 1 + _TIME_BYTES
-_HEAD_WITH_VALUE = bytes([2 << 3 | 2, _WITH_VALUE, _VALUE_TAG])
-_HEAD_WITHOUT_VALUE = bytes([2 << 3 | 2, _WITHOUT_VALUE, _TIME_TAG])
+_VALUED, _BARE = 10 + _TIME_BYTES, 1 + _TIME_BYTES
+"""Bytes of a usual sample with its value, and of one whose value is zero."""
+
+WITH_VALUE, WITHOUT_VALUE = 2 + _VALUED, 2 + _BARE
+"""The same with tag and length before them, as a series of version 1 ends."""
+
+_WORDS = 3
+_LAST, _USUAL_LAST = np.uint64(0x8080_8080_8080_FF00), np.uint64(0x0080_8080_8080_1000)
+"""Of the last eight bytes: the tag of the time, five bytes that go on and one that does not."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """The samples in which encoded series of version 1 end: how many bytes each takes (0 if it is no usual one)."""
+
+    size: NDArray[np.int64]
+    at_ms: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+def tails(encoded: Sequence[bytes]) -> Tails:
+    """What each encoded series ends in, read all at once; whether a label only looks so is for others to tell."""
+    joined = np.frombuffer(b"".join([bytes(8 * _WORDS), *encoded]), np.uint8)
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    windows = np.lib.stride_tricks.sliding_window_view(joined, 8 * _WORDS)
+    early, middle, last = windows[np.cumsum(lengths)].view("<u8").T
+    timely = (last & _LAST) == _USUAL_LAST
+    # Little-endian words: the bytes 12 10 09 stand 18 from the end, or 12 07 stand 9 from the end.
+    valued = timely & (lengths >= WITH_VALUE) & (early >> 48 == 0x1012) & (middle & 0xFF == _VALUE_TAG)
+    zero = timely & (lengths >= WITHOUT_VALUE) & (middle >> 56 == 0x12) & (last & 0xFF == _BARE)
+    at_ms = np.zeros(len(encoded), np.uint64)
+    for group in range(_TIME_BYTES):
+        at_ms |= last >> (16 + group) & (0x7F << 7 * group)
+    return Tails(
+        size=np.where(valued, WITH_VALUE, np.where(zero, WITHOUT_VALUE, 0)),
+        at_ms=at_ms.view(np.int64),
+        value=np.where(valued, middle >> 8 | last << 56, 0).view(np.float64),
+    )
 
 
 def sample_columns(
@@ -38,7 +74,7 @@ def sample_columns(
     start_ms = np.zeros(len(raw), np.int64)
     lengths = np.fromiter(map(len, raw), np.int64, len(raw))
     done = np.zeros(len(raw), np.bool_)
-    for length, time_at in ((_WITH_VALUE, _WITH_VALUE - _TIME_BYTES), (_WITHOUT_VALUE, 1)):
+    for length, time_at in ((_VALUED, _VALUED - _TIME_BYTES), (_BARE, 1)):
         where = np.flatnonzero(lengths == length)
         if not len(where):
             continue
@@ -46,20 +82,13 @@ def sample_columns(
         good = _is_usual(cells, time_at)
         where, cells = where[good], cells[good]
         at_ms[where] = _varints(cells[:, time_at:])
-        if length == _WITH_VALUE:
+        if length == _VALUED:
             value[where] = np.ascontiguousarray(cells[:, 1:9]).view("<f8")[:, 0]
         done[where] = True
     for at in np.flatnonzero(~done).tolist():
         sample = Sample.FromString(raw[at])
         at_ms[at], value[at], start_ms[at] = sample.timestamp, sample.value, sample.start_timestamp
     return at_ms, value, start_ms
-
-
-def usual_end(series: bytes) -> int:
-    """How long the encoded sample is in which a series of version 1 ends, if it is a usual one; 0 if it is not."""
-    if series[-_WITH_VALUE - 2 : -_WITH_VALUE + 1] == _HEAD_WITH_VALUE:
-        return _WITH_VALUE
-    return _WITHOUT_VALUE if series[-_WITHOUT_VALUE - 2 : -_WITHOUT_VALUE + 1] == _HEAD_WITHOUT_VALUE else 0
 
 
 def is_stale(value: NDArray[np.float64]) -> NDArray[np.bool_]:

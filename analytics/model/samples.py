@@ -35,6 +35,23 @@ class Series(NamedTuple):
     kind: Kind = Kind.UNKNOWN
 
 
+class Numbering:
+    """Series that a decoder numbers from 0 on, in the order in which it first meets them.
+
+    It lives for many batches: whoever takes them can keep what is known of a series in an array, by its number.
+    """
+
+    def __init__(self) -> None:
+        self.series: list[Series] = []
+
+
+class Numbered(NamedTuple):
+    """The numbers of a batch's series, one each."""
+
+    numbering: Numbering
+    numbers: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class MetricBatch:
     """What one decoder call understood of one body: samples, one an index, in the order in which they came.
@@ -42,7 +59,8 @@ class MetricBatch:
     ``position`` points into ``series``. Times are ns since the Unix epoch; ``start_ns`` is when a counter or
     delta began to count, 0 if nobody said. A sample that is ``stale`` says that its series ended: its value is
     NaN, all others are finite. ``rejected_count`` are samples that could not be used and why is in the
-    diagnostics; ``histogram_count`` are native histograms among what was used.
+    diagnostics; ``histogram_count`` are native histograms among what was used. ``numbered`` is there if the decoder
+    numbers its series.
     """
 
     series: tuple[Series, ...]
@@ -54,6 +72,7 @@ class MetricBatch:
     rejected_count: int = 0
     histogram_count: int = 0
     diagnostics: tuple[Diagnostic, ...] = ()
+    numbered: Numbered | None = None
 
     def __len__(self) -> int:
         return len(self.at_ns)

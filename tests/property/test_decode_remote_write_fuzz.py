@@ -11,6 +11,7 @@ from analytics.decode import remote_write
 from analytics.decode.known import Known
 from analytics.decode.limits import Limits, UnreadableFileError
 from analytics.decode.remote_write import decode_remote_write
+from analytics.decode.remote_write_known import LatestSeries
 from analytics.model.samples import MetricBatch
 from tests.support.remote_write import RequestV2, histogram, packed, series_v1
 
@@ -130,7 +131,7 @@ def test_what_was_seen_before_changes_no_answer(place: int, byte: int, value: fl
 
 
 def _forget() -> None:
-    remote_write._BARE, remote_write._KNOWN = Known(1 << 20), Known(1 << 20)
+    remote_write._BY_LABELS, remote_write._KNOWN = LatestSeries(1 << 20), Known(1 << 20)
 
 
 def outcome(data: bytes) -> object:

@@ -25,10 +25,7 @@ def ensure_days(table: str, times_ns: Iterable[int]) -> None:
         If the times span more than ``MAX_DAYS_A_WRITE`` different days.
     """
     days = sorted({time_ns // DAY_NS for time_ns in times_ns})
-    if len(days) > MAX_DAYS_A_WRITE:
-        raise TooManyDaysError(
-            f"times spread over {len(days)} days; at most {MAX_DAYS_A_WRITE} in one delivery"
-        )
+    check_days(len(days))
     with connection.cursor() as cursor:
         wanted = {_name(table, day): day for day in days}
         cursor.execute(
@@ -52,6 +49,12 @@ def ensure_days(table: str, times_ns: Iterable[int]) -> None:
             cursor.execute(
                 sql.SQL("COMMENT ON TABLE {} IS {}").format(sql.Identifier(name), sql.Literal(made))
             )
+
+
+def check_days(count: int) -> None:
+    """Raise ``TooManyDaysError`` if the times of one write span so many days that they can hardly be right."""
+    if count > MAX_DAYS_A_WRITE:
+        raise TooManyDaysError(f"times spread over {count} days; at most {MAX_DAYS_A_WRITE} in one delivery")
 
 
 def drop_older(table: str, days: int) -> list[str]:

@@ -7,6 +7,7 @@ again changes nothing, and all are stored in one transaction: what was acknowled
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -104,7 +105,8 @@ def _take(
     kept: dict[str, Stored] = {}
     reasons: list[tuple[str, Diagnostic]] = []
     rejected = 0
-    with transaction.atomic():
+    # One part alone needs no savepoint: its transaction is all there is to undo.
+    with transaction.atomic() if len(parts) > 1 else nullcontext():
         for name in sorted(parts):
             part = parts[name]
             try:
@@ -163,16 +165,15 @@ def _job(token: Token, name: str) -> Job:
     """
     if not token.may_touch(name):
         raise PartRefusedError(f"this token may not send telemetry of job {name}")
-    job = Job.objects.filter(name=name).first()
-    if job is None:
+    if (job := visible_jobs(token.owner).filter(name=name).first()) is not None:
+        return job
+    if not Job.objects.filter(name=name).exists():
         if Job.objects.count() >= settings.WEIR_MAX_JOBS:
             raise PartRefusedError(
                 f"there are {settings.WEIR_MAX_JOBS} jobs already, as many as there may be"
             )
         return ensure_job(name)
-    if not visible_jobs(token.owner).filter(pk=job.pk).exists():
-        raise PartRefusedError(f"this token may not send telemetry of job {name}")
-    return job
+    raise PartRefusedError(f"this token may not send telemetry of job {name}")
 
 
 def job_name_for(token: Token, told: str) -> str:

@@ -16,18 +16,20 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 from numpy.typing import NDArray
-from psycopg.errors import UniqueViolation
+from psycopg.errors import CheckViolation, UniqueViolation
 
 from analytics.decode.known import Known
 from analytics.model.diagnostics import Diagnostic
 from analytics.model.metrics import MetricSample as MetricValue
-from analytics.model.samples import MetricBatch, Series, batch_of
+from analytics.model.samples import MetricBatch, Numbered, Series, batch_of
 from analytics.model.trace import Int64
 from webapp.jobs.models import Job
 from webapp.ops.binary_copy import HEADER, TRAILER
-from webapp.ops.partitions import DAY_NS, ensure_days
+from webapp.ops.partitions import DAY_NS, check_days, ensure_days
 from webapp.telemetry import models
+from webapp.telemetry.numbered import Kept
 
+_TABLE = "telemetry_metricsample"
 HOUR_NS = 3_600_000_000_000
 SETTLE = timedelta(minutes=2)
 """How long an hour waits for more samples before it is rolled up."""
@@ -38,6 +40,9 @@ _digests: Known[Series, bytes] = Known(16 << 20)
 
 _ids: dict[tuple[int, bytes], int] = {}
 """Ids of committed series of this process; ids and jobs are never given twice, so an entry is right or gone."""
+
+_OF_NUMBERS = Kept(2)
+"""The same by the numbers of a decoder: of a series the job that it was last stored for, and its id there."""
 
 _ROW = np.dtype(
     [
@@ -80,10 +85,11 @@ def put(job: Job, batch: MetricBatch) -> tuple[int, tuple[Diagnostic, ...]]:
     """
     if not len(batch):
         return 0, ()
-    used = np.unique(batch.position)
-    found = _series_ids(job, [batch.series[at] for at in used.tolist()])
-    ids = np.full(len(batch.series), -1, np.int64)
-    ids[used] = found
+    ids, used = _known_ids(job, batch)
+    new = np.flatnonzero(used & (ids < 0))
+    if len(new):
+        ids[new] = _series_ids(job, [batch.series[at] for at in new.tolist()])
+        _remember_numbers(job, batch, new, ids[new])
     series = ids[batch.position]
     kept = series >= 0
     _end(series[kept & batch.stale], batch.at_ns[kept & batch.stale])
@@ -96,6 +102,29 @@ def put(job: Job, batch: MetricBatch) -> tuple[int, tuple[Diagnostic, ...]]:
         return int(np.count_nonzero(kept)), ()
     example = f"job {job.name} has {settings.WEIR_MAX_SERIES_PER_JOB} series, as many as it may"
     return int(np.count_nonzero(kept)), (Diagnostic("too_many_series", over, example),)
+
+
+def all_known(job: Job, batch: MetricBatch) -> bool:
+    """Whether storing this batch adds rows of samples and touches nothing of any series."""
+    ids, used = _known_ids(job, batch)
+    return bool((ids[used] >= 0).all()) and not batch.stale.any()
+
+
+def _known_ids(job: Job, batch: MetricBatch) -> tuple[Int64, NDArray[np.bool_]]:
+    """The ids of the batch's series, -1 where it takes more to find them, and which have samples."""
+    used = np.zeros(len(batch.series), np.bool_)
+    used[batch.position] = True
+    if batch.numbered is None:
+        return np.full(len(used), -1, np.int64), used
+    owners, ids = _OF_NUMBERS.get(batch.numbered)
+    return np.where(owners == job.pk, ids, -1), used
+
+
+def _remember_numbers(job: Job, batch: MetricBatch, at: NDArray[np.intp], ids: Int64) -> None:
+    if batch.numbered is not None:
+        numbering, numbers = batch.numbered
+        made = Numbered(numbering, numbers[at[ids >= 0]])
+        transaction.on_commit(lambda: _OF_NUMBERS.keep(made, job.pk, ids[ids >= 0]))
 
 
 def _series_ids(job: Job, series: Sequence[Series]) -> list[int]:
@@ -160,13 +189,37 @@ def _end(series: Int64, at_ns: Int64) -> None:
 
 
 def _write(series: Int64, at_ns: Int64, value: NDArray[np.float64]) -> None:
-    ensure_days("telemetry_metricsample", (np.unique(at_ns // DAY_NS) * DAY_NS).tolist())
+    days = _steps(at_ns, DAY_NS)
+    check_days(len(days))
+    if (np.diff(series) <= 0).any():
+        order = np.lexsort((at_ns, series))
+        series, at_ns, value = series[order], at_ns[order], value[order]
     rows = _rows(series, at_ns, value)
+    if not _copied(rows):
+        ensure_days(_TABLE, days)
+        if not _copied(rows):
+            _merge(rows)
+
+
+def _copied(rows: bytes) -> bool:
+    """Whether all could be added: none is there already, and their days have partitions."""
     try:
         with transaction.atomic():
-            _copy("telemetry_metricsample", rows)
-    except UniqueViolation:  # COPY ends outside what Django wraps, so this is psycopg's own
-        _merge(rows)
+            _copy(_TABLE, rows)
+    except (
+        UniqueViolation,
+        CheckViolation,
+    ):  # COPY ends outside what Django wraps, so these are psycopg's own
+        return False
+    return True
+
+
+def _steps(times_ns: Int64, length_ns: int) -> list[int]:
+    """The beginnings of the days or hours that these times fall into."""
+    first, last = int(times_ns.min()) // length_ns, int(times_ns.max()) // length_ns
+    if last - first <= 1:  # nearly always, and sorting the times costs more
+        return [step * length_ns for step in range(first, last + 1)]
+    return [step * length_ns for step in np.unique(times_ns // length_ns).tolist()]
 
 
 def _merge(rows: bytes) -> None:
@@ -202,11 +255,10 @@ def _rows(series: Int64, at_ns: Int64, value: NDArray[np.float64]) -> bytes:
 
 def _note_for_rollup(job: Job, at_ns: Int64) -> None:
     """Have these hours rolled up. Touching the row makes a roll-up under way wait, or come again."""
-    hours = (np.unique(at_ns // HOUR_NS) * HOUR_NS).tolist()
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO telemetry_rollupdue (job_id, hour_ns, not_before) "
             "SELECT %s, hour_ns, %s FROM unnest(%s::bigint[]) AS t(hour_ns) "
             "ON CONFLICT (job_id, hour_ns) DO UPDATE SET not_before = telemetry_rollupdue.not_before",
-            [job.pk, timezone.now() + SETTLE, hours],
+            [job.pk, timezone.now() + SETTLE, _steps(at_ns, HOUR_NS)],
         )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from django.db import connection, transaction
 from django.utils import timezone
+from psycopg import sql
 
 from analytics.decode.halves import match_halves, message_rows, to_carry, unmatched_diagnostics
 from analytics.model.diagnostics import Diagnostic
@@ -24,6 +26,18 @@ from webapp.telemetry.models import Annotation, Batch, OpenHalves
 
 LONGEST_SILENCE_NS = 86_400_000_000_000
 """After so long a silence of the whole job, its windows get no result: there is nothing to tell about them."""
+
+_BEGIN, _BEGIN_ALONE = (
+    sql.SQL(
+        "WITH held AS (SELECT id FROM jobs_job WHERE id = %s FOR {}), noted AS (INSERT INTO telemetry_batch "
+        "(job_id, digest, received_at, record_count, metric_count, diagnostics) "
+        "SELECT id, %s, %s, 0, %s, %s::jsonb FROM held ON CONFLICT (job_id, digest) DO NOTHING RETURNING id) "
+        "SELECT noted.id FROM held LEFT JOIN noted ON true"
+    )
+    .format(sql.SQL(lock))
+    .as_string(None)
+    for lock in ("KEY SHARE", "NO KEY UPDATE")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +89,52 @@ def store_batch(job: Job, batch: TraceBatch, digest: bytes) -> Stored:
     return Stored(job.pk, False, row.record_count, row.metric_count, told)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def store_metrics(job: Job, batch: MetricBatch, digest: bytes) -> Stored:
-    """Store one decoded delivery that has nothing but metric samples."""
-    job = Job.objects.select_for_update(no_key=True).get(pk=job.pk)
-    row, created = Batch.objects.get_or_create(
-        job=job, digest=digest, defaults={"record_count": 0, "metric_count": 0}
-    )
-    if not created:
-        return _repeated(row)
-    row.metric_count, over = metric_store.put(job, batch)
+    """Store one decoded delivery that has nothing but metric samples.
+
+    If it makes no series, others may store samples of the job at the same time.
+    """
+    pk = _begin(job, batch, digest, alone=not metric_store.all_known(job, batch))
+    if pk is None:
+        return _repeated(Batch.objects.get(job=job, digest=digest))
+    count, over = metric_store.put(job, batch)
     told = (*batch.diagnostics, *over)
-    row.diagnostics = [asdict(item) for item in told]
-    row.save(update_fields=["metric_count", "diagnostics"])
-    Job.objects.filter(pk=job.pk).update(last_received_at=timezone.now())
-    return Stored(job.pk, False, 0, row.metric_count, told)
+    if over:
+        Batch.objects.filter(pk=pk).update(metric_count=count, diagnostics=[asdict(item) for item in told])
+    with connection.cursor() as cursor:
+        # Who holds the row is storing something too, and will say when. To wait for them could be in a circle.
+        cursor.execute(
+            "UPDATE jobs_job SET last_received_at = %s WHERE id = "
+            "(SELECT id FROM jobs_job WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED)",
+            [timezone.now(), job.pk],
+        )
+    return Stored(job.pk, False, 0, count, told)
+
+
+def _begin(job: Job, batch: MetricBatch, digest: bytes, *, alone: bool) -> int | None:
+    """Lock the job, if need be against all other deliveries, and note this one; None if it came before.
+
+    Raises
+    ------
+    Job.DoesNotExist
+        If the job is gone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _BEGIN_ALONE if alone else _BEGIN,
+            [
+                job.pk,
+                digest,
+                timezone.now(),
+                len(batch),
+                json.dumps([asdict(item) for item in batch.diagnostics]),
+            ],
+        )
+        found: tuple[int | None] | None = cursor.fetchone()
+    if found is None:
+        raise Job.DoesNotExist(f"job {job.pk} is gone")
+    return found[0]
 
 
 def _repeated(row: Batch) -> Stored:
