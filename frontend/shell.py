@@ -57,7 +57,14 @@ def _bar() -> Any:
         className="bar",
         children=[
             html.A("Weir", href="/", className="brand", **{"aria-label": "Weir, overview"}),
+            html.Button(
+                "Pages",
+                id="pages",
+                className="pages",
+                **{"data-act": "pages", "aria-expanded": "false", "aria-controls": "nav"},
+            ),
             html.Nav(
+                id="nav",
                 className="nav",
                 children=[
                     html.A("Overview", href="/"),

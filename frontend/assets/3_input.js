@@ -19,6 +19,7 @@
     theme: () => weir.switchTheme(),
     pause: () => weir.set({ live: weir.isPaused() ? null : "0" }),
     help: () => weir.help(!weir.helpOpen),
+    pages: (button) => showPages(button.getAttribute("aria-expanded") !== "true"),
     "local-zone": () => weir.set({ zone: Intl.DateTimeFormat().resolvedOptions().timeZone }),
     range: function () {
       const from = instant(at("range-from").value);
@@ -63,6 +64,9 @@
   const showTablesSoon = () => (drawing = drawing || window.requestAnimationFrame(() => ((drawing = 0), showTables())));
   window.addEventListener("popstate", showTablesSoon);
 
+  // On phones the links of the frame fold into a button.
+  const showPages = (open) => at("pages") && at("pages").setAttribute("aria-expanded", String(open));
+
   weir.help = function (open) {
     weir.helpOpen = open;
     window.dash_clientside.set_props("help", { opened: open });
@@ -72,6 +76,7 @@
   document.addEventListener("click", function (event) {
     const inside = event.target.closest("details.popover");
     document.querySelectorAll("details.popover[open]").forEach((open) => open !== inside && (open.open = false));
+    if (!event.target.closest("#pages")) showPages(false);
     const button = event.target.closest("[data-set], [data-act]");
     if (button) {
       const stays = button.dataset.set ? weir.set(JSON.parse(button.dataset.set)) : (acts[button.dataset.act] || (() => {}))(button);
@@ -136,6 +141,9 @@
     if (open) {
       open.open = false;
       open.querySelector("summary").focus();
+    } else if (at("pages").getAttribute("aria-expanded") === "true") {
+      showPages(false);
+      at("pages").focus();
     } else if (weir.helpOpen) weir.help(false);
     else if (weir.query().has("segment")) weir.set({ segment: null });
     else if (document.activeElement && ["search", "find-lanes"].includes(document.activeElement.id)) document.activeElement.blur();

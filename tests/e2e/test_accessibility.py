@@ -63,3 +63,22 @@ def test_the_keys_are_listed_on_a_question_mark(alice: Visitor) -> None:
     assert accessibility_faults(alice.page) == []
     alice.page.keyboard.press("Escape")
     expect(alice.page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_on_a_phone_the_pages_fold_into_a_button(alice: Visitor) -> None:
+    page = alice.page
+    page.set_viewport_size(PHONE)
+    bursts = page.get_by_role("link", name="Bursts")
+    expect(page.get_by_role("link", name="Inbox")).to_be_visible()
+    expect(bursts).to_be_hidden()
+    page.click("#pages")
+    expect(bursts).to_be_visible()
+    check(page, PHONE["width"])
+    page.keyboard.press("Escape")
+    expect(bursts).to_be_hidden()
+    expect(page.locator("#pages")).to_be_focused()
+    page.keyboard.press("Enter")
+    bursts.click()
+    expect(page.get_by_role("heading", name="Bursts", level=1)).to_be_visible()
+    expect(page.locator("#pages")).to_have_attribute("aria-expanded", "false")
+    expect(bursts).to_be_hidden()
