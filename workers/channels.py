@@ -47,25 +47,34 @@ def send_due(seconds: float, within_s: float = WITHIN_S) -> int:
     """
     if not _round.acquire(blocking=False):
         return 0
-    try:
-        with ThreadPoolExecutor(SENDERS, "weir-sender") as senders:
-            return _send_all(senders, time.monotonic() + seconds, within_s)
-    finally:
-        _round.release()
-
-
-def _send_all(senders: ThreadPoolExecutor, end_s: float, within_s: float) -> int:
-    holder = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+    end_s = time.monotonic() + seconds
     arrived, under_way = 0, dict[Future[Outcome], Message]()
-    while True:
-        free = SENDERS - len(under_way)
-        if free and time.monotonic() < end_s:
-            for message in channels.claim(holder, timezone.now(), free):
-                under_way[senders.submit(_attempt(message, within_s))] = message
-        if not under_way:
-            return arrived
-        done, _ = wait(under_way, LOOK_AGAIN_S, FIRST_COMPLETED)
-        arrived += sum(_settled(under_way.pop(future), future) for future in done)
+    with ThreadPoolExecutor(SENDERS, "weir-sender") as senders:
+        try:
+            while time.monotonic() < end_s:
+                _begin(senders, under_way, within_s)
+                if not under_way:
+                    break
+                arrived += _look(under_way)
+        finally:
+            _round.release()  # from now on the next round takes what comes, while the last of this one end
+        while under_way:
+            arrived += _look(under_way)
+    return arrived
+
+
+def _begin(senders: ThreadPoolExecutor, under_way: dict[Future[Outcome], Message], within_s: float) -> None:
+    """Give those senders that are free what is due."""
+    if free := SENDERS - len(under_way):
+        holder = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+        for message in channels.claim(holder, timezone.now(), free):
+            under_way[senders.submit(_attempt(message, within_s))] = message
+
+
+def _look(under_way: dict[Future[Outcome], Message]) -> int:
+    """Wait a little for the next to end, and write down what became of those that did; returns how many arrived."""
+    done, _ = wait(under_way, LOOK_AGAIN_S, FIRST_COMPLETED)
+    return sum(_settled(under_way.pop(future), future) for future in done)
 
 
 def _attempt(message: Message, within_s: float) -> Callable[[], Outcome]:

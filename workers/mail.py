@@ -6,8 +6,8 @@ import smtplib
 import socket
 import ssl
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parseaddr
 from types import TracebackType
@@ -16,6 +16,8 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+WITHIN_S = 30.0
+"""For one mail, and the connection before the first."""
 TIMEOUT_S = 20.0
 CUT_AGAIN_S = 0.5
 PORTS = {"smtp": 25, "smtps": 465}
@@ -79,36 +81,42 @@ class MailServer:
 class Post:
     """A connection to a mail server, for many mails; used in a ``with``.
 
-    With ``within_s`` it is cut after that time, whatever the server does: one that says a byte a second
-    would otherwise hold it for hours.
+    It is cut if one mail takes longer than ``within_s``, whatever the server does: one that says a byte a second
+    would otherwise hold whoever sends for hours.
     """
 
-    def __init__(self, server: MailServer, within_s: float | None = None) -> None:
+    def __init__(self, server: MailServer, within_s: float = WITHIN_S) -> None:
         self._server, self._within_s = server, within_s
         self._smtp: smtplib.SMTP | None = None
-        self._over = threading.Event()
 
     def __enter__(self) -> Post:
-        if self._within_s is not None:
-            threading.Thread(target=self._cut, args=(self._within_s,), daemon=True).start()
         return self
-
-    def _cut(self, within_s: float) -> None:
-        while not self._over.wait(within_s):
-            used = self._smtp.sock if self._smtp is not None else None
-            if used is not None:
-                with suppress(
-                    OSError
-                ):  # it is closed by now, or TLS takes its place: the next round cuts that
-                    used.shutdown(socket.SHUT_RDWR)
-            within_s = CUT_AGAIN_S
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
         if self._smtp is not None:
             self._smtp.close()
+
+    @contextmanager
+    def _bounded(self) -> Iterator[None]:
+        over = threading.Event()
+        threading.Thread(target=self._cut, args=(over,), daemon=True).start()
+        try:
+            yield
+        finally:
+            over.set()
+
+    def _cut(self, over: threading.Event) -> None:
+        wait_s = self._within_s
+        while not over.wait(wait_s):
+            used = self._smtp.sock if self._smtp is not None else None
+            if used is not None:
+                with suppress(
+                    OSError
+                ):  # it is closed by now, or TLS takes its place and is cut a moment later
+                    used.shutdown(socket.SHUT_RDWR)
+            wait_s = CUT_AGAIN_S
 
     def send(self, sender: str, to: str | Sequence[str], message: bytes) -> list[str]:
         """Hand one mail over; returns what was said to those of many who were refused.
@@ -118,6 +126,10 @@ class Post:
         ServerAwayError, RefusedForNowError, RefusedError
             If that failed; after the first the connection is gone.
         """
+        with self._bounded():
+            return self._sent(sender, to, message)
+
+    def _sent(self, sender: str, to: str | Sequence[str], message: bytes) -> list[str]:
         smtp = self._connected()
         try:
             several = [to] if isinstance(to, str) else list(to)
@@ -139,7 +151,7 @@ class Post:
         if self._smtp is not None:
             return self._smtp
         server = self._server
-        limit_s = TIMEOUT_S if self._within_s is None else min(TIMEOUT_S, self._within_s)
+        limit_s = min(TIMEOUT_S, self._within_s)
         kind: type[smtplib.SMTP] = smtplib.SMTP_SSL if server.tls else smtplib.SMTP
         more: dict[str, Any] = {"context": ssl.create_default_context()} if server.tls else {}
         smtp = self._smtp = kind.__new__(kind)  # known before it connects, so that it can be cut

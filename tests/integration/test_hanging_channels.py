@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from tests.support import alerting
 from tests.support.alerting import SECRET, group_of, webhook
+from tests.support.callbacks import call, signed_in
 from tests.support.hanging import Hanging
 from tests.support.receiver import Receiver
 from webapp.accounts.models import User
@@ -104,6 +105,40 @@ def test_what_comes_while_others_hang_goes_out_in_the_same_round(
         assert under_way.result() == 1
     late.refresh_from_db()
     assert (late.state, late.attempts) == (DeliveryState.SENT, 1)
+
+
+def test_a_round_that_is_over_but_for_one_that_hangs_leaves_what_comes_to_the_next(
+    job: Job, boss: User, receiver: Receiver, hang: Callable[..., Hanging]
+) -> None:
+    told(channel_to(boss, job, "hanging", hang().url), "lost?")
+    good = webhook(boss, job, receiver)
+    with ThreadPoolExecutor() as thread:
+        over = thread.submit(send_due, 0.3, 3.0)
+        assert wait_until(lambda: Message.objects.filter(state=DeliveryState.SENDING).exists())
+        time.sleep(0.6)
+        told(good, "late")
+        assert send_due(1) == 1
+        assert not over.done()
+        assert over.result() == 0
+
+
+def test_the_page_says_from_when_on_what_waits_is_tried_again(
+    job: Job, boss: User, receiver: Receiver, hang: Callable[..., Hanging]
+) -> None:
+    channel = channel_to(boss, job, "ops", hang().url)
+    told(channel, "x")
+    shown = {"url.search": "", "tick.n_intervals": 1}
+    for said in ("the last time", "2 times in a row"):
+        assert send_due(30, 0.1) == 0
+        page = call(signed_in(boss), "tick.n_intervals", shown, "channel-said").content.decode()
+        assert f"Nothing was taken {said}: what waits is tried again from " in page
+        assert "the last message failed to ops" in page
+        now_is_the_next_try(channel)
+    Channel.objects.filter(pk=channel.pk).update(address=receiver.url)
+    assert send_due(30) == 1
+    page = call(signed_in(boss), "tick.n_intervals", shown, "channel-said").content.decode()
+    assert "1 channel, none failing." in page
+    assert "Nothing was taken" not in page
 
 
 def wait_until(so: Callable[[], bool], seconds: float = 2.5) -> bool:
