@@ -73,7 +73,9 @@ def proposing(cluster: Cluster) -> list[Any]:
                 ),
                 html.Div(
                     [
-                        dmc.RadioGroup(radios, id="burst-job", label="Job", value=jobs[0]),
+                        dmc.RadioGroup(
+                            html.Div(radios, className="radios"), id="burst-job", label="Job", value=jobs[0]
+                        ),
                         parts.field("Reason", "burst-reason", reason),
                         html.Button("Propose the rebalance", id="burst-propose", className="primary"),
                     ],
