@@ -258,6 +258,29 @@ def test_a_changed_rule_watches_anew_and_a_finished_job_no_longer_fires(
     ]  # fmt: skip
 
 
+def test_who_saw_an_earlier_rule_does_not_write_over_the_later(job: Job, boss: User) -> None:
+    made = rule(boss, group_of(job))
+    form = {
+        "group": str(group_of(job).pk),
+        "job": "0",
+        "kind": "no_data",
+        "severity": "info",
+        "threshold": "5",
+    }
+    form |= {"name": "quiet", "target": "", "clear": "", "fire_after": "", "clear_after": ""}
+    given = {f"rule-{name}.value": value for name, value in form.items()}
+    given["rule-changed.data"] = {"id": made.pk, "seen": alert_services.revision(made)}
+    alert_services.save_rule(boss, group_of(job), cp_draft(threshold=0.9), made.pk)
+    press = {"rule-save.n_clicks": 1, **given}
+    page = call(signed_in(boss), "rule-save.n_clicks", press).content.decode()
+    assert "Somebody changed the rule count is busy since you began: begin again with Change." in page
+    made = AlertRule.objects.get()
+    assert (made.name, made.threshold) == ("count is busy", 0.9)
+    press["rule-changed.data"] = {"id": made.pk, "seen": alert_services.revision(made)}
+    call(signed_in(boss), "rule-save.n_clicks", press)
+    assert AlertRule.objects.get().name == "quiet"
+
+
 def test_a_rule_that_cannot_be_evaluated_says_so_and_holds_up_no_other(job: Job, boss: User) -> None:
     now = timezone.now()
     broken = rule(boss, group_of(job), name="broken")
@@ -299,7 +322,8 @@ def test_forged_callbacks_of_a_viewer_and_of_a_stranger_change_nothing(job: Job,
         ):
             data = {"alert-do.data": {"do": do, "id": pk, "sent": 1}, "url.search": ""}
             assert call(client, "alert-do.data", data).status_code == 200
-        call(client, "rule-save.n_clicks", {"rule-save.n_clicks": 1, "rule-id.data": made.pk, **saved})
+        known = {"id": made.pk, "seen": alert_services.revision(made)}
+        call(client, "rule-save.n_clicks", {"rule-save.n_clicks": 1, "rule-changed.data": known, **saved})
         call(client, "rule-save.n_clicks", {"rule-save.n_clicks": 1, **saved})
         call(client, "silence-add.n_clicks", {"silence-add.n_clicks": 1, **quiet})
         if alert_services.role_in(who, group_of(job).pk) is None:

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from webapp.accounts.models import Scope
-from webapp.api.etags import check_if_match, etag_of
+from webapp.api.etags import check_if_match
 from webapp.api.pagination import INT64, page
 from webapp.api.schema import IDEMPOTENCY_KEY, IF_MATCH, PAGE, NsField, paged
 from webapp.api.views import ApiView, actor_of, token_of_request
@@ -161,18 +161,13 @@ def _one(request: Request, rule_id: int, *, lock: bool = False) -> AlertRule:
     return row
 
 
-def _tag(row: AlertRule) -> str:
-    """Of what the rule says, not of how evaluating it goes."""
-    return etag_of({"id": row.pk, **{item.name: getattr(row, item.name) for item in fields(RuleDraft)}})
-
-
 def shown(row: AlertRule) -> dict[str, Any]:
     """A rule as the API shows it."""
     return dict(RuleShape(row).data)
 
 
 def _answer(row: AlertRule, status: int = 200) -> Response:
-    return Response(shown(row), status, headers={"ETag": _tag(row)})
+    return Response(shown(row), status, headers={"ETag": alert_services.revision(row)})
 
 
 class RuleView(ApiView):
@@ -239,7 +234,7 @@ class RuleDetail(RuleView):
     def patch(self, request: Request, rule_id: int) -> Response:
         """Change it, if it is still as the asker saw it."""
         row = _one(request, rule_id, lock=True)
-        check_if_match(request, _tag(row))
+        check_if_match(request, alert_services.revision(row))
         draft = _asked(request, RuleFields(data=request.data, partial=True), row)
         alert_services.save_rule(actor_of(request), row.group, draft, row.pk)
         return _answer(_one(request, rule_id))

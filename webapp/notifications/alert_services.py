@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.utils import timezone
 from analytics.alerting.machine import Episode, Told, episodes, faults
 from analytics.model.activity import BY_LABEL
 from webapp.accounts.models import User
+from webapp.api.etags import etag_of
 from webapp.audit.services import Entry, record, record_refused
 from webapp.jobs.models import Job, JobGroup, Membership, Role
 from webapp.notifications import alert_reading
@@ -25,6 +26,7 @@ from webapp.notifications.alert_telling import (
     tell_taken_back,
 )
 from webapp.notifications.alert_words import AT_ONCE, CP_KINDS, SHARES
+from webapp.reconfigurations.errors import StaleViewError
 
 PREVIEW = timedelta(days=1)
 LONGEST_SILENCE = timedelta(days=30)
@@ -69,7 +71,14 @@ def role_in(actor: User, group_id: int) -> Role | None:
     return Role(found.role) if found else None
 
 
-def save_rule(actor: User, group: JobGroup, draft: RuleDraft, rule_id: int | None = None) -> AlertRule:
+def revision(rule: AlertRule) -> str:
+    """Of what a rule says, not of how evaluating it goes: who changes it must have seen the last change."""
+    return etag_of({"id": rule.pk, **{item.name: getattr(rule, item.name) for item in fields(RuleDraft)}})
+
+
+def save_rule(
+    actor: User, group: JobGroup, draft: RuleDraft, rule_id: int | None = None, seen: str | None = None
+) -> AlertRule:
     """A new rule, or a changed one. What a changed rule no longer watches is over.
 
     Raises
@@ -78,6 +87,8 @@ def save_rule(actor: User, group: JobGroup, draft: RuleDraft, rule_id: int | Non
         Unless the actor is an admin of the group.
     ValidationError
         If a value makes no sense.
+    StaleViewError
+        If ``seen`` is the revision of an earlier state.
     """
     action = "alert_rule.create" if rule_id is None else "alert_rule.change"
     _require(actor, group.pk, Role.ADMIN, action, rule_id)
@@ -89,7 +100,10 @@ def save_rule(actor: User, group: JobGroup, draft: RuleDraft, rule_id: int | Non
                 if group.alert_rules.count() >= MOST_RULES:
                     raise ValidationError(f"a group can have {MOST_RULES} rules")
             else:
-                _take_place(row, _locked(group, rule_id))
+                old = _locked(group, rule_id)
+                if seen is not None and seen != revision(old):
+                    raise StaleViewError(f"somebody changed the rule {old.name} since you began: begin again with Change")
+                _take_place(row, old)
             row.save()
             record(Entry(actor, action, "alert_rule", row.pk, detail={"group": group.name, **asdict(draft)}))
     except IntegrityError:

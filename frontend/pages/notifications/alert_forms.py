@@ -25,6 +25,7 @@ from webapp.notifications.alert_models import AlertRule, RuleKind, Severity
 from webapp.notifications.alert_services import Previewed, RuleDraft
 from webapp.notifications.alert_words import AT_ONCE, CP_KINDS, DURATIONS, SHARES, value
 from webapp.notifications.policies import groups_of
+from webapp.reconfigurations.errors import StaleViewError
 
 ALL_JOBS = "0"
 MOST_TOLD = 20
@@ -52,7 +53,7 @@ NEW = "Make a rule"
 
 def forms() -> list[Any]:
     """A silence first: it is what is needed at night."""
-    return [_silence_form(), _rule_form(), dcc.Store(id="rule-id")]
+    return [_silence_form(), _rule_form(), dcc.Store(id="rule-changed")]
 
 
 def _silence_form() -> Any:
@@ -261,7 +262,7 @@ def _time(at_ns: int) -> datetime:
     return datetime.fromtimestamp(at_ns / 1e9, UTC)
 
 
-def _refused(error: PermissionDenied | ValidationError) -> Any:
+def _refused(error: PermissionDenied | ValidationError | StaleViewError) -> Any:
     if isinstance(error, ValidationError):
         return parts.mistakes(error, FIELDS)
     return [html.P(f"{str(error)[:1].upper()}{str(error)[1:]}.", className="error")]
@@ -280,7 +281,7 @@ def begin_change(who: User, rule_id: int) -> str:
     }  # fmt: skip
     for name, shown in values.items():
         set_props(f"rule-{name}", {"value": shown})
-    set_props("rule-id", {"data": row.pk})
+    set_props("rule-changed", {"data": {"id": row.pk, "seen": alert_services.revision(row)}})
     set_props("rule-title", {"children": f"Change the rule {row.name}"})
     set_props("rule-preview", {"children": None})
     return f"{row.name} is in the form below: change it, look at its preview, and save it."
@@ -298,7 +299,7 @@ def begin_silence(who: User, alert_id: int) -> str:
 
 def _emptied() -> None:
     for name, shown in (
-        ("id", {"data": None}),
+        ("changed", {"data": None}),
         ("title", {"children": NEW}),
         ("preview", {"children": None}),
     ):
@@ -310,11 +311,12 @@ def _emptied() -> None:
 def register(app: Dash, drawn_anew: Callable[[str], None]) -> None:
     """Callbacks of both forms; ``drawn_anew`` shows what they changed."""
 
-    def save(_clicks: int | None, query: str, rule_id: int | None, *given: str) -> list[Any]:
+    def save(_clicks: int | None, query: str, changed: dict[str, Any] | None, *given: str) -> list[Any]:
         values, who = dict(zip((*SELECTS, *TEXTS), given, strict=True)), person()
         try:
-            row = alert_services.save_rule(who, _group(who, values["group"]), draft_of(values), rule_id)
-        except (PermissionDenied, ValidationError) as error:
+            known = (int(changed["id"]), str(changed["seen"])) if changed else (None, None)
+            row = alert_services.save_rule(who, _group(who, values["group"]), draft_of(values), *known)
+        except (PermissionDenied, ValidationError, StaleViewError) as error:
             return [_refused(error), ""]
         _emptied()
         set_props("silence-what", {"data": fill("")[2]})
@@ -341,7 +343,8 @@ def register(app: Dash, drawn_anew: Callable[[str], None]) -> None:
     wrong = Output("rule-wrong", "children", allow_duplicate=True)
     later: dict[str, Any] = {"prevent_initial_call": True}
     app.callback(
-        Output("rule-wrong", "children"), done, Input("rule-save", "n_clicks"), query, State("rule-id", "data"),
+        Output("rule-wrong", "children"), done, Input("rule-save", "n_clicks"), query,
+        State("rule-changed", "data"),
         *form, running=[(Output("rule-save", "disabled"), True, False)], **later,
     )(save)  # fmt: skip
     app.callback(
