@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from analytics.bursts.derive import input_rate
 from analytics.bursts.highs import SolverError
 from analytics.bursts.index import packed as packed_index
-from analytics.bursts.survey import axis_index, survey
+from analytics.bursts.survey import Part, axis_index, joined, part
 from analytics.model import packed
 from analytics.model.burst_answers import Survey
 from analytics.model.bursts import BurstModel
@@ -37,7 +37,8 @@ class ClusterAnswer:
     """What was computed about a cluster, in columns; ``error`` says why nothing was.
 
     ``payload`` is `Survey` packed, ``rates`` JSON. ``index`` is empty if it was known already or there is none;
-    ``index_points`` is −1 if it was known. The rest is for the history of headroom.
+    ``index_points`` is −1 if it was known. The rest is for the history of headroom. Of several ``parts`` of a large
+    cluster each has its ``part`` (`analytics.bursts.survey.Part`) as payload and no history; `together` joins them.
     """
 
     cluster_id: int
@@ -53,27 +54,47 @@ class ClusterAnswer:
     least_after_loss: float | None = None
     limit_node: str = ""
     limit_resource: str = ""
+    part: int = 0
+    parts: int = 1
 
 
 class NoRateError(ValueError):
     """The input rate of an application is not known."""
 
 
-def answer(stored: StoredCluster) -> ClusterAnswer:
-    """Everything about a cluster at its newest rates."""
-    at = (stored.cluster_id, stored.model_id, stored.at_ns)
+def answer(stored: StoredCluster, number: int = 0, parts: int = 1) -> ClusterAnswer:
+    """Everything about a cluster at its newest rates, or with several ``parts`` the one of this number (from 0)."""
+    at = ClusterAnswer(stored.cluster_id, stored.model_id, stored.at_ns, part=number, parts=parts)
     try:
         model, _ = burst_model(packed.unpack(stored.model))
-        found = survey(model, operating_point(model, stored.given, stored.measured))
-        index = None if stored.indexed else axis_index(model)
+        found = part(model, operating_point(model, stored.given, stored.measured), number, parts)
+        wants_index = number == 0 and not stored.indexed
+        index = axis_index(model) if wants_index else None
     except (ValueError, SolverError, KeyError, TypeError) as error:
-        return ClusterAnswer(*at, error=str(error).replace("\0", "\ufffd"))
+        return replace(at, error=str(error).replace("\0", "\ufffd"))
+    if wants_index:
+        points = 0 if index is None else len(index.points)
+        at = replace(at, index=b"" if index is None else packed_index(index), index_points=points)
+    return _whole(at, joined([found])) if parts == 1 else replace(at, payload=packed.pack(to_plain(found)))
+
+
+def together(parts: Sequence[ClusterAnswer]) -> ClusterAnswer:
+    """The answer about a cluster of all its parts, in any order; an error of one is the error of all."""
+    ordered = sorted(parts, key=lambda one: one.part)
+    first = replace(ordered[0], part=0, parts=1)
+    if error := next((one.error for one in ordered if one.error), ""):
+        return ClusterAnswer(first.cluster_id, first.model_id, first.at_ns, error=error)
+    if len(ordered) != ordered[0].parts:
+        raise ValueError(f"{len(ordered)} of {ordered[0].parts} parts of cluster {first.cluster_id}")
+    found: list[Part] = [from_plain(Part, packed.unpack(one.payload)) for one in ordered]
+    return _whole(first, joined(found))
+
+
+def _whole(at: ClusterAnswer, found: Survey) -> ClusterAnswer:
     limit = next(iter(found.headroom.binding), None)
-    return ClusterAnswer(
-        *at,
+    return replace(
+        at,
         payload=packed.pack(to_plain(found)),
-        index=b"" if index is None else packed_index(index),
-        index_points=-1 if stored.indexed else 0 if index is None else len(index.points),
         ratio=found.ratio,
         joint=found.headroom.joint,
         single=found.headroom.single,

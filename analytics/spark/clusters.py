@@ -19,6 +19,12 @@ _CLUSTERS = """
     JOIN bursts_modelversion AS model ON model.id = wanted.model_id
     ORDER BY cluster.id
 """
+_SIZES = """
+    SELECT cluster.id, cardinality(model.applications) * model.node_count, cluster.rates::text
+    FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS wanted (cluster_id, model_id, at_ns)
+    JOIN bursts_cluster AS cluster ON cluster.id = wanted.cluster_id
+    JOIN bursts_modelversion AS model ON model.id = wanted.model_id
+"""
 _RATES = """
     SELECT cluster.id, job.name, newest.payload
     FROM unnest(%s::bigint[], %s::bigint[], %s::bigint[]) AS wanted (cluster_id, model_id, at_ns)
@@ -42,6 +48,12 @@ class PostgresClusters:
 
     def __init__(self, dsn: str) -> None:
         self.dsn = dsn
+
+    def sizes(self, wanted: Sequence[Wanted]) -> dict[int, tuple[int, dict[str, float]]]:
+        """By cluster, applications times nodes of its model and the rates given now; none if it is gone."""
+        columns = [list(column) for column in zip(*wanted, strict=True)]
+        rows = connection_to(self.dsn).execute(_SIZES, columns, binary=True)
+        return {cluster_id: (size, orjson.loads(given)) for cluster_id, size, given in rows}
 
     def read(self, wanted: Sequence[Wanted]) -> Iterator[StoredCluster]:
         """These clusters in order of id; those that are gone are left out."""

@@ -10,10 +10,14 @@ from pyspark.sql import SparkSession
 
 from analytics.bursts.fleet import ClusterAnswer, answer
 from analytics.bursts.index import unpacked
+from analytics.model import packed
+from analytics.model.burst_answers import Survey as Answers
+from analytics.model.plain import from_plain
 from analytics.spark.clusters import PostgresClusters
 from analytics.spark.jobs import bursts
 from analytics.spark.session import create_session, warm_up
 from tests.support import clusters
+from tests.support.burst_models import worked_example
 from webapp.accounts.models import User
 from webapp.bursts import services, surveys
 from webapp.bursts.models import HeadroomPoint, ModelVersion, Survey
@@ -62,6 +66,44 @@ def test_spark_answers_for_every_cluster_as_this_process_does_and_the_task_store
     assert HeadroomPoint.objects.count() == CLUSTERS
     assert not ModelVersion.objects.filter(index_points=None, surveys__isnull=False).exists()
     assert surveys.due(time.time_ns()) == []
+
+
+def test_scenarios_and_pairs_of_a_large_cluster_are_spread_over_partitions_and_joined(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boss = User.objects.create_superuser("boss")
+    clusters.random_cluster(boss, 1, applications=10, nodes=6)
+    clusters.random_cluster(boss, 2)
+    services.create_cluster(boss, "silent", worked_example())
+    source, wanted = PostgresClusters(segment_store.address()), surveys.due(time.time_ns())
+    here = [answer(one) for one in source.read(wanted)]
+    monkeypatch.setattr(bursts, "LARGE", 3)
+    monkeypatch.setattr(bursts, "MOST_PARTS", 5)
+    found = bursts.run(spark, source, wanted)
+    assert [one.cluster_id for one in found] == [one.cluster_id for one in here]
+    for one, other in zip(found, here, strict=True):
+        assert (one.parts, one.error, one.index_points) == (1, other.error, other.index_points)
+        assert one.ratio == pytest.approx(other.ratio, abs=1e-6)
+        if not one.error:
+            _say_the_same(answers_in(one), answers_in(other))
+    assert len(answers_in(found[0]).maps) == 28, "of ten applications the eight with most load"
+    assert surveys.keep(found).stored == 2
+
+
+def answers_in(one: ClusterAnswer) -> Answers:
+    found: Answers = from_plain(Answers, packed.unpack(one.payload))
+    return found
+
+
+def _say_the_same(one: Answers, other: Answers) -> None:
+    assert [loss.node for loss in one.losses] == [loss.node for loss in other.losses]
+    for loss, known in zip(one.losses, other.losses, strict=True):
+        assert loss.proportional == pytest.approx(known.proportional, abs=1e-6)
+    assert [item.applications for item in one.maps] == [item.applications for item in other.maps]
+    for mine, theirs in zip(one.maps, other.maps, strict=True):
+        assert sorted(mine.vertices) == [
+            pytest.approx(vertex, abs=1e-6) for vertex in sorted(theirs.vertices)
+        ]
 
 
 def _without_index(one: ClusterAnswer) -> ClusterAnswer:
