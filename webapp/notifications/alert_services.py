@@ -102,7 +102,9 @@ def save_rule(
             else:
                 old = _locked(group, rule_id)
                 if seen is not None and seen != revision(old):
-                    raise StaleViewError(f"somebody changed the rule {old.name} since you began: begin again with Change")
+                    raise StaleViewError(
+                        f"somebody changed the rule {old.name} since you began: begin again with Change"
+                    )
                 _take_place(row, old)
             row.save()
             record(Entry(actor, action, "alert_rule", row.pk, detail={"group": group.name, **asdict(draft)}))
