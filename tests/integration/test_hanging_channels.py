@@ -228,6 +228,19 @@ def test_when_the_receiver_is_back_all_arrives_once_and_in_order(
     assert send_due(30) == 0
 
 
+def test_a_test_after_a_repair_does_not_wait_and_what_waited_goes_with_it(
+    job: Job, boss: User, receiver: Receiver, hang: Callable[..., Hanging]
+) -> None:
+    channel = channel_to(boss, job, "ops", hang().url)
+    told(channel, "m0")
+    assert send_due(30, 0.1) == 0
+    Channel.objects.filter(pk=channel.pk).update(address=receiver.url)
+    assert send_due(30) == 0
+    channels.test_channel(boss, channel.pk)
+    assert send_due(30) == 2
+    assert titles(receiver) == ["m0", f"Test from Weir for {group_of(job).name}"]
+
+
 def test_a_message_that_its_receiver_chokes_on_does_not_keep_the_others_for_ever(
     job: Job, boss: User, receiver: Receiver, hang: Callable[..., Hanging]
 ) -> None:
