@@ -4,6 +4,7 @@
   "use strict";
   const weir = (window.weir = window.weir || {});
   const KEPT = ["theme", "zone", "range", "from", "to", "live"]; // what another page takes over
+  const TELL_MS = 200; // by then the answer to what was asked first is there or nearly so
   const REFRESH_MS = { "5m": 2000, "15m": 2000, "1h": 5000, "6h": 15000, "24h": 60000 };
   const LABELS = { "5m": "last 5 min", "15m": "last 15 min", "1h": "last 1 h", "6h": "last 6 h", "24h": "last 24 h" };
 
@@ -13,7 +14,10 @@
   weir.isPaused = () => weir.query().get("live") === "0";
   weir.refreshMs = () => REFRESH_MS[weir.range()];
 
-  // What `first` does reaches Dash before it goes through all that follows the address.
+  let telling = null;
+  const tell = () => window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+
+  // What `first` asks for is what matters: Dash goes through all else that follows the address after it.
   weir.go = function (path, changes, replace, first) {
     const now = weir.query();
     const next = path === window.location.pathname ? now : new URLSearchParams();
@@ -25,9 +29,11 @@
     const address = path + (query ? "?" + query : "");
     if (address === window.location.pathname + window.location.search) return;
     window.history[replace ? "replaceState" : "pushState"]({}, "", address);
-    const tell = () => window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
-    if (first) window.setTimeout(tell, 0, first());
-    else tell();
+    window.clearTimeout(telling);
+    if (first) {
+      first();
+      telling = window.setTimeout(tell, TELL_MS);
+    } else tell();
     if (next === now) return;
     window.scrollTo(0, 0);
     document.getElementById("page").focus({ preventScroll: true }); // the reader of a screen reader is on the new page too

@@ -4,7 +4,8 @@
   "use strict";
   const weir = window.weir;
   const TURN_MS = 150; // after a turn of the wheel Plotly tells the new range within that time
-  const PAUSE_MS = 35; // the server is asked before Plotly, 50 ms after the last turn, redraws what it has
+  const PAUSE_MS = 25; // the server is asked before Plotly, 50 ms after the last turn, redraws what it has
+  const LATE_MS = 600; // if there is no answer by then, what there is is redrawn after all
   const CONFIG = { displayModeBar: false, doubleClick: false, scrollZoom: true };
   const SHORTEST_NS = 1000;
   const WINDOW_KEYS = ["range", "from", "to", "zone", "theme", "window"];
@@ -19,6 +20,8 @@
   let shown = null; // the newest drawing, and the place it is for
   let shownOn = null;
   let turnedAt = 0;
+  let wheeled = false; // the gesture is one of the wheel
+  let late = null;
   let typing = null; // the timer of what is typed into the filter
   let labelled = false; // Plotly shows a label of its own
   let stepped = false; // the lane of the selected segment must come into view
@@ -54,6 +57,7 @@
     if (!window.Plotly) return void window.setTimeout(draw, 20, figure); // it comes with the strip's chart
     if (drawnOn && drawnOn !== place) window.Plotly.purge(drawnOn); // of a tab left meanwhile
     drawnOn = place;
+    window.clearTimeout(late);
     window.Plotly.react(place, figure.data, figure.layout, CONFIG).then(function (chart) {
       listen(chart);
       chart.dispatchEvent(new CustomEvent("weir-drawn"));
@@ -91,7 +95,8 @@
     if (chart.weirListens) return;
     chart.weirListens = true;
     new ResizeObserver(() => chart.offsetWidth && Math.abs(chart.offsetWidth - chart._fullLayout.width) > 1 && window.Plotly.Plots.resize(chart)).observe(chart);
-    chart.addEventListener("wheel", () => turn(TURN_MS, null), { capture: true, passive: true });
+    chart.addEventListener("wheel", () => ((wheeled = true), turn(TURN_MS, null)), { capture: true, passive: true });
+    chart.on("plotly_afterplot", () => unstretch(chart));
     const told = (afterMs) => function (change) {
       const ends = change["xaxis.range"] || [change["xaxis.range[0]"], change["xaxis.range[1]"]];
       if (ends[0] !== undefined && ends[1] !== undefined) turn(afterMs, ends);
@@ -109,6 +114,28 @@
     chart.addEventListener("mouseleave", () => tip(""));
   }
 
+  // While the wheel turns, Plotly stretches the picture; 50 ms later it would draw all of that anew, in the way of the
+  // answer that is on its way. A turn of no length makes it forget that. Should the answer be late, it is done here.
+  function spare(chart, ends) {
+    const area = chart && chart.querySelector(".nsewdrag");
+    if (!area || !area._onwheel) return;
+    area._onwheel({ deltaY: NaN });
+    window.clearTimeout(late);
+    late = window.setTimeout(redraw, LATE_MS, chart, ends);
+  }
+  function redraw(chart, ends) {
+    if (turning) late = window.setTimeout(redraw, LATE_MS, chart, ends);
+    else if (graph() === chart) window.Plotly.relayout(chart, { "xaxis.range": ends });
+  }
+  function unstretch(chart) {
+    if (turning) return;
+    Object.values(chart._fullLayout._plots).forEach(function (area) {
+      area.clipRect.attr("transform", null);
+      area.plot.attr("transform", "translate(" + area.xaxis._offset + "," + area.yaxis._offset + ")");
+      area.xScaleFactor = area.yScaleFactor = 1;
+    });
+  }
+
   // A gesture goes on until Plotly tells the range it led to.
   function turn(afterMs, ends) {
     window.clearTimeout(turning);
@@ -116,6 +143,8 @@
   }
   function turned(ends) {
     turning = null;
+    const byWheel = wheeled;
+    wheeled = false;
     const drawing = held;
     held = null;
     const before = window.location.search;
@@ -125,7 +154,7 @@
       turnedAt = Date.now();
       weir.zoomTo(ends[0] * 1e6, ends[1] * 1e6, replace);
     }
-    if (window.location.search !== before) return; // the answer to that will be drawn
+    if (window.location.search !== before) return void (byWheel && ends && spare(graph(), ends)); // the answer to that will be drawn
     const range = visible().map((ns) => ns / 1e6);
     if (drawing) draw(drawing);
     else if (ends && far(range) && graph()) window.Plotly.relayout(graph(), { "xaxis.range": range }); // beyond the window's ends

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.support import dense, seed
 from tests.support.browser import Visitor, at_rest
@@ -79,6 +79,54 @@ def test_a_dense_window_says_what_is_merged_and_zooming_with_the_wheel_brings_it
     page.mouse.dblclick(*_middle(page))
     expect(page).not_to_have_url(re.compile("zoom="))
     expect(page.locator("#under-lanes")).to_contain_text(f"{whole:,} short")
+
+
+WATCH = """() => {
+  const chart = document.querySelector('#chart-lanes');
+  window.drawings = [];
+  chart.addEventListener('wheel', () => (window.turnedAt = performance.now()), { capture: true, passive: true });
+  chart.on('plotly_afterplot', () => window.drawings.push(performance.now() - window.turnedAt));
+}"""
+OFF_PX = """() => {
+  const chart = document.querySelector('#chart-lanes');
+  const bar = chart.querySelector('.barlayer .trace:last-child .point path').getBoundingClientRect();
+  const { base, x } = chart.data.findLast((trace) => trace.type === 'bar');
+  const left = chart.querySelector('.nsewdrag').getBoundingClientRect().left;
+  const at = (ms) => left + chart._fullLayout.xaxis.d2p(ms);
+  return Math.max(Math.abs(bar.left - at(base[0])), Math.abs(bar.right - at(base[0] + x[0])));
+}"""
+"""How far the first bar of the last trace is from where it belongs."""
+
+
+def test_the_wheel_draws_the_lanes_once_and_they_lie_true_even_if_the_answer_is_late(
+    dense_job: Job, alice: Visitor
+) -> None:
+    page = open_dense(alice, dense_job)
+    page.evaluate(WATCH)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if not held and "lanes-figure.data" in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/_dash-update-component*", hold)
+    whole = words(page)
+    turn_wheel(page, 1)
+    page.wait_for_function("() => window.drawings.length")
+    assert held, "the detail was asked for"
+    assert page.evaluate("window.drawings[0]") > 500, "nothing is drawn in the way of the answer"
+    assert page.evaluate(OFF_PX) < 2
+    assert words(page) == whole
+    held[0].continue_()
+    expect(page.locator("#under-lanes")).not_to_have_text(whole)
+    page.wait_for_function("() => window.drawings.length === 2")
+    page.wait_for_timeout(1000)
+    assert page.evaluate("window.drawings.length") == 2
+    assert page.evaluate(OFF_PX) < 2
+    first, last = shown_range(page)
+    assert 0 < first < last < 1000
 
 
 def _middle(page: Page) -> tuple[float, float]:
