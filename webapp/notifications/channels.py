@@ -132,24 +132,21 @@ def post(
 
 
 _NEXT = """
-    SELECT DISTINCT ON (asked.channel_id) asked.channel_id, asked.id FROM notifications_message AS asked
-    WHERE (asked.state = 'due' AND asked.not_before <= %(now)s
-            OR asked.state = 'sending' AND asked.lease_until < %(now)s)
-        AND NOT EXISTS (  -- one at a time
-            SELECT 1 FROM notifications_message AS busy
-            WHERE busy.channel_id = asked.channel_id AND busy.state = 'sending' AND busy.lease_until >= %(now)s
-        )
-        AND NOT EXISTS (  -- what is over must not be told before it began
-            SELECT 1 FROM notifications_message AS older
-            WHERE older.channel_id = asked.channel_id AND older.id < asked.id
-                AND older.state IN ('due', 'sending')
-                AND older.content->>'key' <> '' AND older.content->>'key' = asked.content->>'key'
-        )
-    ORDER BY asked.channel_id, asked.attempts > %(patience)s, asked.id
+    SELECT DISTINCT ON (channel_id) channel_id, id FROM (
+        SELECT m.id, m.channel_id, m.state, m.attempts, m.not_before,
+            bool_or(m.state = 'sending' AND m.lease_until >= %(now)s) OVER (PARTITION BY m.channel_id) AS busy,
+            -- what is over must not be told before it began; what has no key is about itself alone
+            min(m.id) OVER (PARTITION BY m.channel_id, m.content->>'key',
+                CASE WHEN m.content->>'key' = '' THEN m.id END) AS first_of_key
+        FROM notifications_message AS m JOIN notifications_channel AS c ON c.id = m.channel_id
+        WHERE m.state IN ('due', 'sending') AND (c.not_before IS NULL OR c.not_before <= %(now)s)
+    ) AS open
+    WHERE NOT busy AND id = first_of_key AND (state = 'sending' OR not_before <= %(now)s)
+    ORDER BY channel_id, attempts > %(patience)s, id
 """
 _LOCK = f"""
     SELECT c.id FROM notifications_channel AS c JOIN ({_NEXT}) AS next ON next.channel_id = c.id
-    WHERE c.not_before IS NULL OR c.not_before <= %(now)s
+    WHERE c.not_before IS NULL OR c.not_before <= %(now)s  -- looked at again once it is locked
     ORDER BY c.failures, next.id LIMIT %(limit)s FOR NO KEY UPDATE OF c SKIP LOCKED
 """  # noqa: S608
 _TAKE = f"""
