@@ -245,6 +245,12 @@ def test_nodes_and_networks_of_a_derived_cluster_can_be_named_later_and_that_is_
         ({"jobs": ["x"], "nodes": {"a": {"memory": 1}}}, "nodes: expected"),
         ({"jobs": ["x"], "placement": {"x": {"op": ["b"]}}}, "there is no node 'b'"),
         ({"jobs": ["x"], "margin_ratio": 1}, "margin_ratio"),
+        (
+            {"jobs": ["x"], "nodes": {"a": {"cpu": 1}}, "placement": {"x": {"op": [["a"]]}}},
+            "there is no node",
+        ),
+        ({"jobs": ["x"], "placement": {"x": {"\0": ["a"]}}}, "no null character"),
+        ({"jobs": ["\ud800"]}, "no JSON that can be stored"),
     ],
 )
 def test_a_setup_that_makes_no_sense_is_refused(boss: User, setup: object, says: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from analytics.model.bursts_json import burst_model
-from tests.support import clusters
+from tests.support import clusters, fleet
 from tests.support.api import Caller, problem_of, secret
 from tests.support.burst_models import worked_example
 from webapp.accounts.models import Scope, User
@@ -179,3 +179,20 @@ def test_an_admin_of_both_groups_moves_a_cluster_over_the_api_and_others_are_ref
     moved = admin.call("PATCH", where, both | {"group": "there"}, If_Match=tag)
     assert (moved.status_code, moved.json()["group"], moved.json()["burst_ratio"]) == (200, "there", 0.7)
     assert problem_of(operator.call("PATCH", where, {"group": "here"}, If_Match=tag), 412)
+
+
+def test_a_program_has_a_model_derived_from_jobs_or_is_told_why_not() -> None:
+    program = Caller(secret(Scope.ADMIN, Scope.READ))
+    job = fleet.store(fleet.measured(3, time.time_ns(), operators=3, instances=2))
+    setup = {"jobs": [job.name], "nodes": {"n1": {"cpu": 8}}, "margin_ratio": 0.1}
+    both = program.post("/api/v1/clusters", {"name": "x", "setup": setup, "model": worked_example()})
+    for refused in (both, program.post("/api/v1/clusters", {"name": "x"})):
+        assert problem_of(refused, 400) == "invalid"
+        assert refused.json()["errors"] == [{"field": "model", "detail": "give either a model or a setup"}]
+    wrong = program.post("/api/v1/clusters", {"name": "x", "setup": setup | {"jobs": ["nobody"]}})
+    assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "setup")
+    made = program.post("/api/v1/clusters", {"name": "derived", "setup": setup})
+    assert (made.status_code, made.json()["origin"]) == (201, "derived")
+    model = program.get(f"{made['Location']}/model").json()
+    assert model["margins"] == {"n1": 0.1}
+    assert {one["node"] for one in model["applications"][job.name]["stages"][0]["components"]} == {"n1"}

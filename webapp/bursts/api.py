@@ -23,9 +23,9 @@ from webapp.api.etags import check_if_match
 from webapp.api.idempotency import once
 from webapp.api.pagination import page
 from webapp.api.problems import ProblemError
-from webapp.api.schema import IDEMPOTENCY_KEY, IF_MATCH, PAGE, NsField, paged, text
+from webapp.api.schema import IDEMPOTENCY_KEY, IF_MATCH, PAGE, NsField, ObjectField, paged, text
 from webapp.api.views import ApiView, actor_of, token_of_request
-from webapp.bursts import moving, revisions, selectors, services
+from webapp.bursts import deriving, moving, revisions, selectors, services
 from webapp.bursts.models import Cluster, Origin
 from webapp.bursts.plans import plan_for
 from webapp.bursts.policies import visible_clusters
@@ -38,11 +38,23 @@ class NewCluster(serializers.Serializer[Any]):
     """A cluster with its model."""
 
     name = serializers.CharField(max_length=services.MOST_NAME)
-    model = serializers.JSONField(help_text="the burst model, as the user guide describes it")
+    model = serializers.JSONField(required=False, help_text="the burst model, as the user guide describes it")
+    setup = ObjectField(
+        required=False,
+        help_text="instead of a model, what one is derived from besides measured rates: "
+        '{"jobs": ["ad-events"], "nodes": {"node-1": {"cpu": 8, "network_bytes": 1.25e9}}, "margin_ratio": 0.1, '
+        '"placement": {"ad-events": {"count": ["node-1"]}}}',
+    )
     group = serializers.CharField(
         required=False, allow_null=True, max_length=services.MOST_NAME,
         help_text="the group of jobs it belongs to and guards; its operators may name it; without it: none",
     )  # fmt: skip
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Either a model or a setup."""
+        if ("model" in attrs) == ("setup" in attrs):
+            raise serializers.ValidationError({"model": "give either a model or a setup"})
+        return attrs
 
 
 class RatesWanted(serializers.Serializer[Any]):
@@ -187,7 +199,8 @@ class ClusterView(ApiView):
     post=extend_schema(
         operation_id="create_cluster", parameters=[IDEMPOTENCY_KEY], request=NewCluster,
         responses={201: ClusterShape},
-        description="Make a cluster from a burst model. Give it rates, or name its applications after jobs.",
+        description="Make a cluster from a burst model, or from jobs whose rates a model is derived from and "
+        "follows. Give it rates, or name its applications after jobs.",
     ),
 )  # fmt: skip
 class ClusterList(ClusterView):
@@ -207,7 +220,10 @@ class ClusterList(ClusterView):
         def act() -> Response:
             actor = actor_of(request)
             group = services.group_named(actor, values.get("group") or "")
-            cluster = services.create_cluster(actor, values["name"], values["model"], group=group)
+            if "setup" in values:
+                cluster = deriving.create_derived(actor, values["name"], values["setup"], group)
+            else:
+                cluster = services.create_cluster(actor, values["name"], values["model"], group=group)
             answer = _answer(cluster, Part.SETTINGS)
             answer.status_code = 201
             answer["Location"] = f"/api/v1/clusters/{cluster.pk}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ def checked_setup(setup: Any) -> dict[str, Any]:
     """
     if not isinstance(setup, dict):
         raise ValidationError({"setup": "expected an object with jobs"})
+    _check_storable(setup)
     jobs, nodes = setup.get("jobs"), setup.get("nodes", {})
     if not isinstance(jobs, list) or not jobs or len(jobs) > MOST_JOBS or not all(map(_is_name, jobs)):
         raise ValidationError({"setup": f"jobs: expected a list of 1 to {MOST_JOBS} names of jobs"})
@@ -60,6 +62,16 @@ def checked_setup(setup: Any) -> dict[str, Any]:
     return {"jobs": jobs, "nodes": nodes, "placement": placement, "margin_ratio": margin}
 
 
+def _check_storable(setup: dict[str, Any]) -> None:
+    try:
+        text = json.dumps(setup, ensure_ascii=False)
+        text.encode()
+    except (ValueError, TypeError, RecursionError) as error:  # half a character of two is a ValueError
+        raise ValidationError({"setup": f"it is no JSON that can be stored: {error}"}) from error
+    if "\\u0000" in text:
+        raise ValidationError({"setup": "there must be no null character in it"})
+
+
 def _check_placement(placement: Any, nodes: set[str]) -> None:
     expected = 'placement: expected {"job": {"operator": ["node of each instance", …]}}'
     if not isinstance(placement, dict) or not all(isinstance(one, dict) for one in placement.values()):
@@ -69,7 +81,7 @@ def _check_placement(placement: Any, nodes: set[str]) -> None:
             if not isinstance(places, list) or not places:
                 raise ValidationError({"setup": expected})
             for node in places:
-                if node not in nodes:
+                if not isinstance(node, str) or node not in nodes:
                     raise ValidationError({"setup": f"placement: there is no node {str(node)[:100]!r}"})
 
 

@@ -33,7 +33,8 @@ KEPT_SOLVERS = 24
 class Change:
     """What is tried out: a node's capacity, an application's cost per record, the loss of a node ("": none).
 
-    Each ratio is of what it is now. ``rate_ratio`` is of ``rate_of``'s input, "": of all.
+    The capacity is of one ``resource``, "": of all that the node has. Each ratio is of what it is now.
+    ``rate_ratio`` is of ``rate_of``'s input, "": of all.
     """
 
     node: str = ""
@@ -43,6 +44,7 @@ class Change:
     rate_of: str = ""
     rate_ratio: float = 1.0
     lost: str = ""
+    resource: str = ""
 
     @property
     def is_nothing(self) -> bool:
@@ -104,7 +106,7 @@ def solver_and_cuts(model: BurstModel) -> Iterator[tuple[Solver, CutCache]]:
 
 
 def _kept(model: BurstModel, change: Change) -> _Warm:
-    node = (change.node, change.capacity_ratio) if change.capacity_ratio != 1.0 else None
+    node = (change.node, change.resource, change.capacity_ratio) if change.capacity_ratio != 1.0 else None
     cost = (change.application, change.cost_ratio) if change.cost_ratio != 1.0 else None
     key = (model.version, node, cost)
     with _guard:
@@ -124,7 +126,8 @@ def _changed(model: BurstModel, change: Change) -> BurstModel:
     node = next((one for one in model.nodes if one.name == change.node), None)
     if node is not None and change.capacity_ratio != 1.0:
         for resource in node.capacity:
-            model = with_capacity(model, node.name, resource, change.capacity_ratio)
+            if change.resource in ("", resource):
+                model = with_capacity(model, node.name, resource, change.capacity_ratio)
     if change.cost_ratio != 1.0 and any(one.name == change.application for one in model.applications):
         model = with_application_cost(model, change.application, change.cost_ratio)
     return model

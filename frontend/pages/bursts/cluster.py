@@ -113,8 +113,7 @@ def look(path: str, query: str) -> Seen | Standing | None:
     if standing.model is None or answers is None or not standing.comparable:
         return standing
     model = selectors.model_of(standing.model)
-    names = [one.name for one in model.applications]
-    wish = Wish.parse(query or "").known(names, [node.name for node in model.nodes])
+    wish = Wish.parse(query or "").known(model)
     return Seen(standing, model, answers, answers.headroom.rates, View.parse(query or ""), wish)
 
 

@@ -96,7 +96,8 @@ def tried(change: Change) -> str:
     """What is tried out, in words."""
     parts = []
     if change.capacity_ratio != 1:
-        parts.append(f"{change.capacity_ratio * 100:.0f} % of the capacity of {change.node}")
+        what = f"{change.resource} of {change.node}" if change.resource else f"capacity of {change.node}"
+        parts.append(f"{change.capacity_ratio * 100:.0f} % of the {what}")
     if change.cost_ratio != 1:
         parts.append(f"{change.cost_ratio * 100:.0f} % of the cost per record of {change.application}")
     if change.rate_ratio != 1:

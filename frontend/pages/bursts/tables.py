@@ -52,7 +52,9 @@ def binding(found: Live) -> Table:
 
 def edges(found: Region | None) -> Any:
     """What makes each edge of the map."""
-    if found is None or not found.facets:
+    if found is None:
+        return html.P("What stops it stands below.", className="muted")
+    if not found.facets:
         return html.P("There is no edge to name.", className="muted")
     first, second = found.applications
     rows = [

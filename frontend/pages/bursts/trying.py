@@ -9,9 +9,10 @@ from dash import html, no_update
 from analytics.model.bursts import BurstModel, machines
 from frontend.components import facts
 from frontend.pages.bursts.wish import SLIDERS, Wish
+from webapp.bursts.live import Change
 
 STEP = 5
-NOTHING = dict.fromkeys((*SLIDERS, "node", "app", "of", "lose"))
+NOTHING = dict.fromkeys((*SLIDERS, "node", "res", "app", "of", "lose"))
 
 
 def controls(model: BurstModel, wish: Wish, drawn: str | None) -> tuple[Any, Any]:
@@ -19,7 +20,17 @@ def controls(model: BurstModel, wish: Wish, drawn: str | None) -> tuple[Any, Any
     names = [one.name for one in model.applications]
     nodes = [node.name for node in model.nodes]
     change = wish.change
-    key = repr((model.version, wish.pair, change.node, change.application, change.rate_of, change.lost))
+    key = repr(
+        (
+            model.version,
+            wish.pair,
+            change.node,
+            change.resource,
+            change.application,
+            change.rate_of,
+            change.lost,
+        )
+    )
     if key == drawn:
         return no_update, no_update
     own = _options(names)
@@ -27,9 +38,7 @@ def controls(model: BurstModel, wish: Wish, drawn: str | None) -> tuple[Any, Any
     if len(names) > 1:
         found.append(facts.select("Across", "x", own, wish.pair[0]))
         found.append(facts.select("Up", "y", _options([n for n in names if n != wish.pair[0]]), wish.pair[1]))
-    found.append(
-        _slider("cap", "Capacity of", facts.select("Capacity of", "node", _options(nodes), change.node))
-    )
+    found.append(_slider("cap", "Capacity of", _capacity(model, nodes, change)))
     found.append(
         _slider(
             "cost", "Cost per record of", facts.select("Cost per record of", "app", own, change.application)
@@ -42,6 +51,16 @@ def controls(model: BurstModel, wish: Wish, drawn: str | None) -> tuple[Any, Any
         found.append(facts.select("Lose", "lose", lost, change.lost))
     found.append(facts.link("As it is", NOTHING, "Take back all that is tried out"))
     return key, found
+
+
+def _capacity(model: BurstModel, nodes: list[str], change: Change) -> Any:
+    """The node, and of one with several resources which of them."""
+    node = facts.select("Capacity of", "node", _options(nodes), change.node, clears="res")
+    has = next(list(one.capacity) for one in model.nodes if one.name == change.node)
+    if len(has) < 2:
+        return node
+    every = [("", [("", "all it has"), *((name, name) for name in has)])]
+    return html.Div([node, facts.select("in", "res", every, change.resource)], className="two")
 
 
 def _options(names: list[str]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qs
 
+from analytics.model.bursts import BurstModel
 from webapp.bursts.live import Change
 
 SLIDERS = {"cap": (25, 300), "cost": (25, 300), "rate": (0, 300)}
@@ -27,19 +27,23 @@ class Wish:
         change = Change(
             node=fields.get("node", ""), capacity_ratio=ratios["cap"], application=fields.get("app", ""),
             cost_ratio=ratios["cost"], rate_of=fields.get("of", ""), rate_ratio=ratios["rate"],
-            lost=fields.get("lose", ""),
+            lost=fields.get("lose", ""), resource=fields.get("res", ""),
         )  # fmt: skip
         return Wish((fields.get("x", ""), fields.get("y", "")), change)
 
-    def known(self, applications: Sequence[str], nodes: Sequence[str]) -> Wish:
-        """The same for a cluster that has these: what it has not counts as the first, or as nothing."""
-        names, places = list(applications), list(nodes)
+    def known(self, model: BurstModel) -> Wish:
+        """The same for a cluster of this model: what it has not counts as the first, or as nothing."""
+        names = [one.name for one in model.applications]
+        has = {node.name: node.capacity for node in model.nodes}
+        places = list(has)
         first = self.pair[0] if self.pair[0] in names else names[0]
         others = [name for name in names if name != first]
         second = self.pair[1] if self.pair[1] in others else others[0] if others else ""
         asked = self.change
+        node = asked.node if asked.node in places else places[0]
         change = Change(
-            node=asked.node if asked.node in places else places[0], capacity_ratio=asked.capacity_ratio,
+            node=node, resource=asked.resource if asked.resource in has[node] else "",
+            capacity_ratio=asked.capacity_ratio,
             application=asked.application if asked.application in names else names[0],
             cost_ratio=asked.cost_ratio, rate_of=asked.rate_of if asked.rate_of in names else "",
             rate_ratio=asked.rate_ratio, lost=asked.lost if asked.lost in places else "",
