@@ -116,16 +116,16 @@
 
   // While the wheel turns, Plotly stretches the picture; 50 ms later it would draw all of that anew, in the way of the
   // answer that is on its way. A turn of no length makes it forget that. Should the answer be late, it is done here.
-  function spare(chart, ends) {
+  function spare(chart) {
     const area = chart && chart.querySelector(".nsewdrag");
     if (!area || !area._onwheel) return;
     area._onwheel({ deltaY: NaN });
     window.clearTimeout(late);
-    late = window.setTimeout(redraw, LATE_MS, chart, ends);
+    late = window.setTimeout(redraw, LATE_MS, chart);
   }
-  function redraw(chart, ends) {
-    if (turning) late = window.setTimeout(redraw, LATE_MS, chart, ends);
-    else if (graph() === chart) window.Plotly.relayout(chart, { "xaxis.range": ends });
+  function redraw(chart) {
+    if (turning) late = window.setTimeout(redraw, LATE_MS, chart);
+    else if (graph() === chart) window.Plotly.relayout(chart, { "xaxis.range": visible().map((ns) => ns / 1e6) });
   }
   function unstretch(chart) {
     if (turning) return;
@@ -154,7 +154,7 @@
       turnedAt = Date.now();
       weir.zoomTo(ends[0] * 1e6, ends[1] * 1e6, replace);
     }
-    if (window.location.search !== before) return void (byWheel && ends && spare(graph(), ends)); // the answer to that will be drawn
+    if (window.location.search !== before) return void (byWheel && spare(graph())); // the answer to that will be drawn
     const range = visible().map((ns) => ns / 1e6);
     if (drawing) draw(drawing);
     else if (ends && far(range) && graph()) window.Plotly.relayout(graph(), { "xaxis.range": range }); // beyond the window's ends
