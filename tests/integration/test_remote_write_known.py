@@ -126,6 +126,19 @@ def test_many_who_send_the_same_samples_at_once_are_all_taken(known: Caller) -> 
     assert MetricSample.objects.filter(at_ns=NOW_MS * 10**6).count() == len(HOSTS)
 
 
+def test_the_first_deliveries_of_a_job_are_all_taken_when_they_come_at_once() -> None:
+    caller = Caller(secret(Scope.INGEST))
+    for number in range(10):
+        acts = [
+            lambda at_ms=at_ms, job=f"new-{number}": _accepted(
+                send(at_ms, caller=caller, hosts=range(2), job=job)
+            )
+            for at_ms in range(NOW_MS, NOW_MS + 4)
+        ]
+        assert at_once(acts) == {"done": 4}
+    assert Job.objects.filter(name__startswith="new-").count() == 10
+
+
 def test_one_body_sent_by_many_at_once_is_one_batch(known: Caller) -> None:
     before = Batch.objects.count()
     assert at_once([lambda: _accepted(send(NOW_MS, 5.0, caller=known))] * 4) == {"done": 4}

@@ -167,13 +167,16 @@ def _job(token: Token, name: str) -> Job:
         raise PartRefusedError(f"this token may not send telemetry of job {name}")
     if (job := visible_jobs(token.owner).filter(name=name).first()) is not None:
         return job
-    if not Job.objects.filter(name=name).exists():
+    job = Job.objects.filter(name=name).first()
+    if job is None:
         if Job.objects.count() >= settings.WEIR_MAX_JOBS:
             raise PartRefusedError(
                 f"there are {settings.WEIR_MAX_JOBS} jobs already, as many as there may be"
             )
         return ensure_job(name)
-    raise PartRefusedError(f"this token may not send telemetry of job {name}")
+    if not visible_jobs(token.owner).filter(pk=job.pk).exists():  # a neighbour may have just made it
+        raise PartRefusedError(f"this token may not send telemetry of job {name}")
+    return job
 
 
 def job_name_for(token: Token, told: str) -> str:
