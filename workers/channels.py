@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
+from django.db import Error
 from django.utils import timezone
 
 from webapp.notifications import channels
@@ -58,8 +59,8 @@ def send_due(seconds: float, within_s: float = WITHIN_S) -> int:
                 arrived += _look(under_way)
         finally:
             _round.release()  # from now on the next round takes what comes, while the last of this one end
-        while under_way:
-            arrived += _look(under_way)
+            while under_way:  # after an error too: what arrived must not be sent again
+                arrived += _look(under_way)
     return arrived
 
 
@@ -79,12 +80,15 @@ def _look(under_way: dict[Future[Outcome], Message]) -> int:
 
 def _attempt(message: Message, within_s: float) -> Callable[[], Outcome]:
     """What a sender does for a message; it reads the database no more."""
-    if message.channel.kind == ChannelKind.SMTP:
-        return channel_mails.attempt(message, within_s)
     try:
+        if message.channel.kind == ChannelKind.SMTP:
+            return channel_mails.attempt(message, within_s)
         return partial(post, wire_of(message.channel, message, int(time.time())), within_s)
     except BrokenSealError as error:
         return partial(Outcome, str(error))
+    except Exception as error:  # one that cannot be made must not lose what became of the others
+        logger.exception("notify.not_made message=%d", message.pk)
+        return partial(Outcome, f"it could not be made: {error!r}", retry=True)
 
 
 def _settled(message: Message, future: Future[Outcome]) -> bool:
@@ -95,11 +99,15 @@ def _settled(message: Message, future: Future[Outcome]) -> bool:
         logger.exception("notify.not_sent message=%d", message.pk)
         found = Outcome(f"it could not be sent: {error!r}", retry=True)
     now = timezone.now()
-    if found.kept:
-        channels.keep(message, now, found.seen["answer"])
+    try:
+        if found.kept:
+            channels.keep(message, now, found.seen["answer"])
+        else:
+            channels.settle(message, now, error=found.error, retry=found.retry, away=found.away, **found.seen)
+    except Error:  # when its lease is over it is tried again
+        logger.exception("notify.not_written message=%d", message.pk)
         return False
-    channels.settle(message, now, error=found.error, retry=found.retry, away=found.away, **found.seen)
-    return not found.error
+    return not (found.kept or found.error)
 
 
 def wire_of(channel: Channel, message: Message, now_s: int) -> Wire:

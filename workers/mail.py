@@ -176,4 +176,4 @@ class Post:
 def _refused(code: int, said: bytes | str) -> RefusedForNowError | RefusedError:
     words = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
     kind = RefusedForNowError if 400 <= code < 500 else RefusedError
-    return kind(f"the mail server answered {code}: {words}"[:500])
+    return kind(f"the mail server answered {code}: {words}".replace("\0", "?")[:500])

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 
 from tests.support import alerting
@@ -293,3 +293,68 @@ def test_channels_that_answer_go_before_those_that_did_not(job: Job, boss: User,
     Channel.objects.filter(pk=failing.pk).update(failures=3, not_before=timezone.now())
     [first] = channels.claim("me", timezone.now(), 1)
     assert first.channel_id == good.pk
+
+
+def test_a_mail_that_cannot_be_made_does_not_have_another_channels_message_sent_again(
+    job: Job, boss: User, receiver: Receiver, settings: Any
+) -> None:
+    settings.WEIR_SMTP_URL = "mail.example.com:25"
+    good = told(webhook(boss, job, receiver), "good")
+    mails = channels.create_channel(boss, group_of(job), kind="smtp", name="m", address="sre@example.com")
+    bad = told(mails, "bad")
+    assert send_due(30) == 1
+    good.refresh_from_db()
+    bad.refresh_from_db()
+    assert (good.state, titles(receiver)) == (DeliveryState.SENT, ["good"])
+    assert (bad.state, bad.attempts) == (DeliveryState.DUE, 1)
+    assert "WEIR_SMTP_URL is not like smtp://" in bad.error
+
+
+def test_an_attempt_that_ends_while_its_channel_is_removed_waits_for_that_and_both_go_on(
+    job: Job, boss: User, receiver: Receiver
+) -> None:
+    channel = webhook(boss, job, receiver)
+    told(channel, "x")
+    Channel.objects.filter(pk=channel.pk).update(failures=1)
+    [message] = channels.claim("me", timezone.now(), 1)
+
+    def settle() -> None:
+        try:
+            channels.settle(message, timezone.now())
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor() as thread:
+        with transaction.atomic():
+            Channel.objects.select_for_update().get(pk=channel.pk)
+            under_way = thread.submit(settle)
+            assert wait_until(somebody_waits_for_a_lock, 10)
+            channels.remove_channel(boss, channel.pk)
+        under_way.result()
+    assert not Message.objects.exists()
+
+
+def somebody_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted")
+        return cursor.fetchone() is not None
+
+
+def test_what_waited_a_day_for_a_receiver_that_takes_nothing_is_given_up_without_a_try_of_its_own(
+    job: Job, boss: User, receiver: Receiver, hang: Callable[..., Hanging]
+) -> None:
+    channel = channel_to(boss, job, "ops", hang().url)
+    for number in range(3):
+        told(channel, f"m{number}")
+    Message.objects.update(created_at=timezone.now() - channels.GIVE_UP_AFTER)
+    told(channel, "new")
+    assert send_due(30, 0.1) == 0
+    states = channel.messages.order_by("id").values_list("state", flat=True)
+    assert list(states) == ["failed", "due", "due", "due"], "it failed once only: it may be back in a moment"
+    Channel.objects.filter(pk=channel.pk).update(failures=channels.PATIENCE, not_before=None)
+    assert send_due(30, 0.1) == 0
+    assert list(states.all()) == ["failed", "failed", "failed", "due"]
+    assert channel.messages.get(content__title="m2").error == "it waited a day: no answer within 0.1 s"
+    Channel.objects.filter(pk=channel.pk).update(address=receiver.url, not_before=None)
+    assert send_due(30) == 1
+    assert titles(receiver) == ["new"]

@@ -192,23 +192,28 @@ def settle(
         state = DeliveryState.DUE if again else DeliveryState.FAILED
         not_before = now if away else now + wait_after(message.attempts, FIRST_WAIT, LONGEST_WAIT)
     with transaction.atomic():
+        # before the message's row, as whoever claims or removes does
+        channel = Channel.objects.select_for_update(no_key=True).filter(pk=message.channel_id).first()
         mine = _mine(message).update(
             state=state, not_before=not_before, lease_until=None, error=error.replace("\0", "?")[:1000],
             sent_at=None if error else now, **seen,
         )  # fmt: skip
-        if mine:
-            _note(message.channel_id, now, away=away)
+        if mine and channel is not None:
+            _note(channel, now, error if away else "")
 
 
-def _note(channel_id: int, now: datetime, *, away: bool) -> None:
-    """How the receiver fares; whoever sent to it is the only one who did."""
-    found = Channel.objects.filter(pk=channel_id)
+def _note(channel: Channel, now: datetime, away: str) -> None:
+    """How the receiver fares, whose row is locked; ``away``: why it takes nothing now."""
     if not away:
-        found.exclude(failures=0).update(failures=0, not_before=None)
-    elif row := found.select_for_update().first():
-        row.failures += 1
-        row.not_before = now + wait_after(row.failures, FIRST_WAIT, LONGEST_WAIT)
-        row.save(update_fields=["failures", "not_before"])
+        if channel.failures:
+            Channel.objects.filter(pk=channel.pk).update(failures=0, not_before=None)
+        return
+    channel.failures += 1
+    channel.not_before = now + wait_after(channel.failures, FIRST_WAIT, LONGEST_WAIT)
+    channel.save(update_fields=["failures", "not_before"])
+    if channel.failures > PATIENCE:  # what waited a day for it would wait for a try of its own for weeks
+        late = channel.messages.filter(state=DeliveryState.DUE, created_at__lte=now - GIVE_UP_AFTER)
+        late.update(state=DeliveryState.FAILED, error=f"it waited a day: {away}".replace("\0", "?")[:1000])
 
 
 def _mine(message: Message) -> QuerySet[Message]:
