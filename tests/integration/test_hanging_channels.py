@@ -22,7 +22,7 @@ from webapp.accounts.models import User
 from webapp.jobs.models import Job
 from webapp.notifications import channels
 from webapp.notifications.models import Channel, DeliveryState, Message
-from workers.channels import SENDERS, send_due
+from workers.channels import SENDERS, _round, send_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 receiver, job, boss = alerting.receiver, alerting.job, alerting.boss
@@ -70,21 +70,21 @@ def test_twenty_messages_to_receivers_that_hang_do_not_hold_up_one_to_a_good_one
         for channel in hanging:
             told(channel, f"m{number}")
     good = told(webhook(boss, job, receiver), "good")
-    began_s = time.monotonic()
-    assert send_due(30, WITHIN_S) == 1
+    began_s, within_s = time.monotonic(), 2.0
+    assert send_due(60, within_s) == 1
     took_s = time.monotonic() - began_s
     good.refresh_from_db()
     assert good.sent_at is not None
-    assert good.sent_at - good.created_at < timedelta(seconds=WITHIN_S), "before any receiver had given up"
-    assert took_s < 4 * WITHIN_S, "not each of 80 messages waits"
+    assert good.sent_at - good.created_at < timedelta(seconds=within_s), "before any receiver had given up"
+    assert took_s < 5 * within_s, "not each of 80 messages waits"
     assert [one.tries for one in bad] == [1, 1, 1, 1]
     for channel in hanging:
         log = list(channel.messages.order_by("id"))
         assert [row.attempts for row in log] == [1] + [0] * 19
         assert {row.state for row in log} == {DeliveryState.DUE}
-        assert log[0].error == "no answer within 0.6 s"
+        assert log[0].error == "no answer within 2 s"
         assert log[0].took_ms is not None
-        assert 600 <= log[0].took_ms < 1_500
+        assert 2_000 <= log[0].took_ms < 10_000
         channel.refresh_from_db()
         assert channel.not_before is not None
         assert channel.not_before > timezone.now() + timedelta(seconds=10)
@@ -93,15 +93,17 @@ def test_twenty_messages_to_receivers_that_hang_do_not_hold_up_one_to_a_good_one
 def test_what_comes_while_others_hang_goes_out_in_the_same_round(
     job: Job, boss: User, receiver: Receiver, hang: Callable[..., Hanging]
 ) -> None:
-    told(channel_to(boss, job, "hanging", hang().url), "lost?")
+    hanging = hang()
+    told(channel_to(boss, job, "hanging", hanging.url), "lost?")
     good = webhook(boss, job, receiver)
     with ThreadPoolExecutor() as thread:
-        under_way = thread.submit(send_due, 30, 3.0)
+        under_way = thread.submit(send_due, 60, 60.0)
         assert wait_until(lambda: Message.objects.filter(state=DeliveryState.SENDING).exists())
         late = told(good, "late")
         assert send_due(1, WITHIN_S) == 0, "the round under way takes it"
         assert wait_until(lambda: titles(receiver) == ["late"])
         assert not under_way.done()
+        hanging.close()
         assert under_way.result() == 1
     late.refresh_from_db()
     assert (late.state, late.attempts) == (DeliveryState.SENT, 1)
@@ -110,15 +112,17 @@ def test_what_comes_while_others_hang_goes_out_in_the_same_round(
 def test_a_round_that_is_over_but_for_one_that_hangs_leaves_what_comes_to_the_next(
     job: Job, boss: User, receiver: Receiver, hang: Callable[..., Hanging]
 ) -> None:
-    told(channel_to(boss, job, "hanging", hang().url), "lost?")
+    hanging = hang()
+    told(channel_to(boss, job, "hanging", hanging.url), "lost?")
     good = webhook(boss, job, receiver)
     with ThreadPoolExecutor() as thread:
-        over = thread.submit(send_due, 0.3, 3.0)
+        over = thread.submit(send_due, 0.3, 60.0)
         assert wait_until(lambda: Message.objects.filter(state=DeliveryState.SENDING).exists())
-        time.sleep(0.6)
+        assert wait_until(lambda: not _round.locked())
         told(good, "late")
-        assert send_due(1) == 1
+        assert send_due(30) == 1
         assert not over.done()
+        hanging.close()
         assert over.result() == 0
 
 
@@ -141,7 +145,7 @@ def test_the_page_says_from_when_on_what_waits_is_tried_again(
     assert "Nothing was taken" not in page
 
 
-def wait_until(so: Callable[[], bool], seconds: float = 2.5) -> bool:
+def wait_until(so: Callable[[], bool], seconds: float = 20) -> bool:
     end = time.monotonic() + seconds
     while not so():
         if time.monotonic() > end:
@@ -166,7 +170,7 @@ def test_a_receiver_that_drips_holds_no_longer_than_one_that_is_silent(
     message = told(channel_to(boss, job, "drips", f"{scheme}://127.0.0.1:{dripping.port}/"), "x")
     began_s = time.monotonic()
     assert send_due(30, WITHIN_S) == 0
-    assert time.monotonic() - began_s < WITHIN_S + 1
+    assert time.monotonic() - began_s < WITHIN_S + 5, "it drips for ever"
     message.refresh_from_db()
     assert (message.state, message.attempts) == (DeliveryState.DUE, 1)
     assert message.error == "no answer within 0.6 s"
@@ -177,8 +181,8 @@ def test_an_answer_whose_rest_never_comes_counts_as_one_and_nothing_is_sent_agai
 ) -> None:
     endless = hang(b".", HEAD + b"Content-Length: 9999\r\n\r\nok")
     message = told(channel_to(boss, job, "endless", endless.url), "x")
-    assert send_due(30, WITHIN_S) == 1
-    assert send_due(30, WITHIN_S) == 0
+    assert send_due(30, 2.0) == 1
+    assert send_due(30, 2.0) == 0
     message.refresh_from_db()
     assert (message.state, message.status, endless.tries) == (DeliveryState.SENT, 200, 1)
     assert message.answer.startswith("ok.")
@@ -194,7 +198,7 @@ def test_a_mail_server_that_drips_is_cut_off_too(
     messages = [told(mails, f"m{number}") for number in range(3)]
     began_s = time.monotonic()
     assert send_due(30, 0.2) == 0
-    assert time.monotonic() - began_s < 2
+    assert time.monotonic() - began_s < 6, "it drips for ever"
     for message in messages:
         message.refresh_from_db()
     assert [row.attempts for row in messages] == [1, 0, 0]
@@ -208,17 +212,16 @@ def test_when_the_receiver_is_back_all_arrives_once_and_in_order(
     channel = channel_to(boss, job, "ops", hang().url)
     for number in range(5):
         told(channel, f"m{number}", key="a" if number % 2 else "")
-    waits = []
-    for failures in (1, 2, 3):
+    for failures, wait in ((1, 15), (2, 30), (3, 60)):
+        began = timezone.now()
         assert send_due(30, 0.1) == 0
         channel.refresh_from_db()
         assert (channel.failures, channel.messages.filter(attempts__gt=0).count()) == (failures, 1)
         assert channel.not_before is not None
-        waits.append(round((channel.not_before - timezone.now()).total_seconds()))
+        assert began <= channel.not_before - timedelta(seconds=wait) <= timezone.now()
         told(channel, f"m{4 + failures}")
         assert send_due(30, 0.1) == 0, "what is new waits with the others"
         now_is_the_next_try(channel)
-    assert waits == [15, 30, 60]
     Channel.objects.filter(pk=channel.pk).update(address=receiver.url)
     assert send_due(30) == 8
     assert titles(receiver) == [f"m{number}" for number in range(8)]
@@ -328,7 +331,7 @@ def test_an_attempt_that_ends_while_its_channel_is_removed_waits_for_that_and_bo
         with transaction.atomic():
             Channel.objects.select_for_update().get(pk=channel.pk)
             under_way = thread.submit(settle)
-            assert wait_until(somebody_waits_for_a_lock, 10)
+            assert wait_until(somebody_waits_for_a_lock)
             channels.remove_channel(boss, channel.pk)
         under_way.result()
     assert not Message.objects.exists()
