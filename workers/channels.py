@@ -18,6 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
+from celery.worker import state
 from django.db import Error
 from django.utils import timezone
 
@@ -44,7 +45,7 @@ def send_due(seconds: float, within_s: float = WITHIN_S) -> int:
     """Send what is due until nothing is left or the time is over; returns how many arrived.
 
     Each request ends within ``within_s``. While another round is under way in this process it does nothing: that
-    one takes what comes.
+    one takes what comes. Once the worker is told to stop nothing more is begun.
     """
     if not _round.acquire(blocking=False):
         return 0
@@ -52,7 +53,7 @@ def send_due(seconds: float, within_s: float = WITHIN_S) -> int:
     arrived, under_way = 0, dict[Future[Outcome], Message]()
     with ThreadPoolExecutor(SENDERS, "weir-sender") as senders:
         try:
-            while time.monotonic() < end_s:
+            while time.monotonic() < end_s and state.should_stop is None:
                 _begin(senders, under_way, within_s)
                 if not under_way:
                     break

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +18,14 @@ from django.utils import timezone
 from tests.support import alerting
 from tests.support.alerting import SECRET, group_of, webhook
 from tests.support.callbacks import call, signed_in
+from tests.support.celery_worker import celery_worker, wait_for
 from tests.support.hanging import Hanging
 from tests.support.receiver import Receiver
 from webapp.accounts.models import User
 from webapp.jobs.models import Job
 from webapp.notifications import channels
 from webapp.notifications.models import Channel, DeliveryState, Message
+from webapp.queue import enqueue
 from workers.channels import SENDERS, _round, send_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -361,3 +365,22 @@ def test_what_waited_a_day_for_a_receiver_that_takes_nothing_is_given_up_without
     Channel.objects.filter(pk=channel.pk).update(address=receiver.url, not_before=None)
     assert send_due(30) == 1
     assert titles(receiver) == ["new"]
+
+
+def test_a_worker_that_is_told_to_stop_begins_no_more_and_writes_down_what_it_sent(
+    job: Job, boss: User, receiver: Receiver, settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    channel, log, many = webhook(boss, job, receiver), tmp_path / "log", 5_000
+    first = told(channel, "x")
+    waiting = [Message(channel=channel, content=first.content, not_before=first.not_before)] * (many - 1)
+    Message.objects.bulk_create(waiting)
+    monkeypatch.setenv("WEIR_SECRET_KEY", settings.SECRET_KEY)
+    monkeypatch.setenv("WEIR_ALLOWED_INSIDE", settings.WEIR_ALLOWED_INSIDE)
+    with celery_worker("default", tmp_path, log) as worker:
+        enqueue("workers.tasks.notify.send_messages", queue="default")
+        wait_for("the first messages", lambda: len(receiver.got) > 2, log)
+        worker.terminate()
+        worker.wait(20)
+    assert 2 < len(receiver.got) < many
+    states = Counter(Message.objects.values_list("state", flat=True))
+    assert states == {DeliveryState.SENT: len(receiver.got), DeliveryState.DUE: many - len(receiver.got)}
