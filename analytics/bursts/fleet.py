@@ -36,7 +36,7 @@ class StoredCluster:
 class ClusterAnswer:
     """What was computed about a cluster, in columns; ``error`` says why nothing was.
 
-    ``payload`` is `Survey` packed, ``rates`` JSON. ``index`` is empty if it was known already or there is none;
+    ``payload`` is `Survey` packed. ``index`` is empty if it was known already or there is none;
     ``index_points`` is −1 if it was known. The rest is for the history of headroom. Of several ``parts`` of a large
     cluster each has its ``part`` (`analytics.bursts.survey.Part`) as payload and no history; `together` joins them.
     """

@@ -60,10 +60,12 @@ def part(model: BurstModel, rates: tuple[float, ...], number: int, parts: int) -
         As in `survey`.
     """
     solver = Solver(constraints(model))
-    answer = headroom(solver, rates) if number == 0 else None
     most = rates
-    if len(rates) > MOST_MAPPED:
-        most = answer.max_rate if answer else tuple(max_rates(solver).tolist())
+    if (
+        len(rates) > MOST_MAPPED
+    ):  # before all else: a solver that has solved more would tell other last digits
+        most = tuple(max_rates(solver).tolist())
+    answer = headroom(solver, rates) if number == 0 else None
     pairs = list(combinations(mapped(rates, most), 2))[number::parts]
     maps = tuple(pair_region(solver, rates, first, second) for first, second in pairs)
     lost = machines(model)
@@ -95,7 +97,8 @@ def _interleaved(turns: Sequence[Sequence[_Item]]) -> list[_Item]:
 def mapped(rates: tuple[float, ...], most: tuple[float, ...]) -> list[int]:
     """The applications that are mapped, in the model's order.
 
-    Loads that differ less than a solver tells apart count as equal: every part of a survey must choose the same.
+    Every part of a survey must choose the same, so it must be given the same to the last digit. Loads that hardly
+    differ count as equal, lest the choice change with every answer.
     """
     if len(rates) <= MOST_MAPPED:
         return list(range(len(rates)))

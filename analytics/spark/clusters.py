@@ -55,17 +55,24 @@ class PostgresClusters:
         rows = connection_to(self.dsn).execute(_SIZES, columns, binary=True)
         return {cluster_id: (size, orjson.loads(given)) for cluster_id, size, given in rows}
 
+    def measured(self, wanted: Sequence[Wanted]) -> dict[int, dict[str, bytes]]:
+        """By cluster, the packed newest rates of its jobs by name, as they are stored now."""
+        if not wanted:
+            return {}
+        columns = [list(column) for column in zip(*wanted, strict=True)]
+        found: dict[int, dict[str, bytes]] = {}
+        rows = connection_to(self.dsn).execute(_RATES, [*columns, FRESH_NS], binary=True)
+        for cluster_id, name, payload in rows:
+            found.setdefault(cluster_id, {})[name] = payload
+        return found
+
     def read(self, wanted: Sequence[Wanted]) -> Iterator[StoredCluster]:
         """These clusters in order of id; those that are gone are left out."""
         if not wanted:
             return
         columns = [list(column) for column in zip(*wanted, strict=True)]
-        connection = connection_to(self.dsn)
-        measured: dict[int, dict[str, bytes]] = {}
-        for cluster_id, name, payload in connection.execute(_RATES, [*columns, FRESH_NS], binary=True):
-            measured.setdefault(cluster_id, {})[name] = payload
-        for cluster_id, model_id, at_ns, model, indexed, given in connection.execute(
-            _CLUSTERS, columns, binary=True
-        ):
+        measured = self.measured(wanted)
+        rows = connection_to(self.dsn).execute(_CLUSTERS, columns, binary=True)
+        for cluster_id, model_id, at_ns, model, indexed, given in rows:
             jobs = measured.get(cluster_id, {})
             yield StoredCluster(cluster_id, model_id, at_ns, model, indexed, orjson.loads(given), jobs)

@@ -8,15 +8,18 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import SparkSession
 
-from analytics.bursts.fleet import ClusterAnswer, answer
+from analytics.bursts.fleet import ClusterAnswer, answer, together
 from analytics.bursts.index import unpacked
+from analytics.bursts.survey import survey as survey_of
 from analytics.model import packed
 from analytics.model.burst_answers import Survey as Answers
+from analytics.model.bursts_json import burst_model
 from analytics.model.plain import from_plain
 from analytics.spark.clusters import PostgresClusters
 from analytics.spark.jobs import bursts
 from analytics.spark.session import create_session, warm_up
 from tests.support import clusters
+from tests.support import fleet as fleet_of_jobs
 from tests.support.burst_models import worked_example
 from webapp.accounts.models import User
 from webapp.bursts import services, surveys
@@ -88,6 +91,26 @@ def test_scenarios_and_pairs_of_a_large_cluster_are_spread_over_partitions_and_j
             _say_the_same(answers_in(one), answers_in(other))
     assert len(answers_in(found[0]).maps) == 28, "of ten applications the eight with most load"
     assert surveys.keep(found).stored == 2
+
+
+def test_all_parts_of_a_large_cluster_are_of_the_rates_of_when_it_was_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    boss, now_ns = User.objects.create_superuser("boss"), time.time_ns()
+    job = fleet_of_jobs.store(fleet_of_jobs.measured(3, now_ns - 2 * 10**9, operators=2, instances=2))
+    document = worked_example()
+    document["applications"][job.name] = document["applications"].pop("app2")
+    clusters.cluster(boss, "measured and given", document, {"app1": 0.05}, now_ns)
+    source, wanted = PostgresClusters(segment_store.address()), surveys.due(now_ns)
+    monkeypatch.setattr(bursts, "LARGE", 4)
+    (first,), (second,) = bursts._partitions(wanted, source)
+    begun = list(bursts._answers(source, [first]))
+    fleet_of_jobs.store(fleet_of_jobs.measured(4, now_ns - 10**9, operators=2, instances=2), job.name)
+    late = list(bursts._answers(source, [second]))
+    rates = answers_in(together([*begun, *late])).headroom.rates
+    model = burst_model(document)[0]
+    alone = survey_of(model, rates)
+    _say_the_same(answers_in(together([*begun, *late])), alone)
 
 
 def answers_in(one: ClusterAnswer) -> Answers:

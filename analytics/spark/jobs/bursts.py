@@ -9,7 +9,7 @@ are spread over partitions of their own, and the driver joins them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from itertools import groupby, islice
 
 import pyarrow as pa
@@ -44,20 +44,22 @@ _SCHEMA = pa.schema([(item.name, _TYPES[str(item.type)]) for item in fields(Clus
 class Unit:
     """What is computed of a cluster at once: the part of this ``number``, of so many ``parts``.
 
-    All parts must be of the same rates, so those given by hand go along with them.
+    All parts must be of the same rates, and others can be given or reported before the last of them begins. So the
+    rates ``given`` by hand and those ``measured`` go along with parts.
     """
 
     wanted: Wanted
     number: int = 0
     parts: int = 1
-    given: Mapping[str, float] | None = None
+    given: Mapping[str, float] = field(default_factory=dict)
+    measured: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def run(session: SparkSession, clusters: PostgresClusters, wanted: Sequence[Wanted]) -> list[ClusterAnswer]:
     """Answers about these clusters, in order of id; one that is gone meanwhile is left out."""
     if not wanted:
         return []
-    cut = _partitions(wanted, clusters.sizes(wanted))
+    cut = _partitions(wanted, clusters)
 
     def compute(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -74,26 +76,26 @@ def run(session: SparkSession, clusters: PostgresClusters, wanted: Sequence[Want
     return [parts[0] if len(parts) == 1 else together(parts) for parts in complete]
 
 
-def _partitions(
-    wanted: Sequence[Wanted], known: Mapping[int, tuple[int, Mapping[str, float]]]
-) -> list[list[Unit]]:
+def _partitions(wanted: Sequence[Wanted], clusters: PostgresClusters) -> list[list[Unit]]:
     """Small clusters some a partition; each part of large ones in one of its own, first, as they take longest."""
-    large: list[list[Unit]] = []
-    small: list[Unit] = []
-    for one in wanted:
-        size, given = known.get(one[0], (0, {}))
+    sizes = clusters.sizes(wanted)
+    large = [one for one in wanted if one[0] in sizes and sizes[one[0]][0] > LARGE]
+    measured = clusters.measured(large)
+    found: list[list[Unit]] = []
+    for one in large:
+        size, given = sizes[one[0]]
         parts = min(-(-size // LARGE), MOST_PARTS)
-        if parts <= 1:
-            small.append(Unit(one))
-        else:
-            large += [[Unit(one, number, parts, given)] for number in range(parts)]
+        found += [[Unit(one, number, parts, given, measured.get(one[0], {}))] for number in range(parts)]
+    cut = set(large)
+    small = [Unit(one) for one in wanted if one not in cut]
     count = -(-len(small) // CLUSTERS_A_PARTITION)
-    return large + [small[number::count] for number in range(count)]
+    return found + [small[number::count] for number in range(count)]
 
 
 def _answers(clusters: PostgresClusters, units: Sequence[Unit]) -> Iterator[ClusterAnswer]:
     which = {unit.wanted[0]: unit for unit in units}
     for stored in clusters.read([unit.wanted for unit in units]):
         unit = which[stored.cluster_id]
-        given = stored.given if unit.given is None else unit.given
-        yield answer(replace(stored, given=given), unit.number, unit.parts)
+        if unit.parts > 1:
+            stored = replace(stored, given=unit.given, measured=unit.measured)
+        yield answer(stored, unit.number, unit.parts)
