@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import pytest
 from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import connection, transaction
 
 from analytics.bursts.fleet import answer
 from analytics.model import packed
@@ -15,9 +17,10 @@ from analytics.model.plain import from_plain
 from analytics.spark.clusters import PostgresClusters
 from tests.support import clusters, fleet
 from tests.support.burst_models import worked_example
+from tests.support.waiting import eventually
 from webapp.accounts.models import User
 from webapp.audit.models import AuditEvent
-from webapp.bursts import deriving, selectors, services, surveys
+from webapp.bursts import deriving, revisions, selectors, services, surveys
 from webapp.bursts.models import HeadroomAlert, HeadroomPoint, ModelVersion, Survey
 from webapp.bursts.policies import visible_clusters
 from webapp.jobs.models import JobGroup, Membership, Role
@@ -229,10 +232,41 @@ def test_nodes_and_networks_of_a_derived_cluster_can_be_named_later_and_that_is_
     assert (newer.number, cluster.setup["nodes"]) == (2, nodes)
     assert selectors.standing(cluster).stale
     assert "unknown_bytes" in {item["code"] for item in newer.diagnostics}, "this job reports no bytes"
-    event = AuditEvent.objects.get(action="cluster.setup")
+    event = AuditEvent.objects.get(action="cluster.setup", object_id=cluster.pk)
     assert (event.detail["before"]["nodes"], event.detail["after"]["nodes"]) == ({}, nodes)
     assert deriving.refresh_derived(boss, cluster, cluster.setup).number == 2
-    assert AuditEvent.objects.filter(action="cluster.setup").count() == 1
+    assert AuditEvent.objects.filter(action="cluster.setup", object_id=cluster.pk).count() == 1
+
+
+def test_a_model_that_somebody_changes_while_weir_renews_it_stays_as_they_made_it(boss: User) -> None:
+    now_ns = time.time_ns()
+    job = fleet.store(fleet.measured(3, now_ns, operators=3, instances=2))
+    cluster = deriving.create_derived(boss, "derived", {"jobs": [job.name]})
+    fleet.store(fleet.measured(3, now_ns + 10, operators=3, instances=4), job.name)  # so it is due
+    renewed: list[int] = []
+    weir = threading.Thread(target=lambda: _in_own_connection(renewed, now_ns + 20))
+    with transaction.atomic():
+        row = revisions.locked(cluster.pk)
+        weir.start()
+        eventually(_somebody_waits, "the renewed model waits for the cluster")
+        deriving.refresh_derived(boss, row, {"jobs": [job.name], "nodes": {"n1": {"cpu": 8}}})
+    weir.join(30)
+    assert renewed == [0]
+    current = ModelVersion.objects.get(cluster=cluster, superseded_at=None)
+    assert set(packed.unpack(current.payload)["nodes"]) == {"n1"}, "of the nodes that were just named"
+
+
+def _in_own_connection(renewed: list[int], now_ns: int) -> None:
+    try:
+        renewed.append(deriving.refresh_due(now_ns))
+    finally:
+        connection.close()
+
+
+def _somebody_waits() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+        return bool(cursor.fetchone()[0])
 
 
 @pytest.mark.parametrize(

@@ -176,9 +176,15 @@ def test_an_admin_of_both_groups_moves_a_cluster_over_the_api_and_others_are_ref
     both = {"burst_ratio": 0.7, "group": "nowhere"}
     assert problem_of(admin.call("PATCH", where, both, If_Match=tag), 403)
     assert Cluster.objects.get().burst_ratio == 0.2, "a change is made as a whole or not at all"
+    model = admin.get(f"{where}/model")["ETag"]
     moved = admin.call("PATCH", where, both | {"group": "there"}, If_Match=tag)
     assert (moved.status_code, moved.json()["group"], moved.json()["burst_ratio"]) == (200, "there", 0.7)
     assert problem_of(operator.call("PATCH", where, {"group": "here"}, If_Match=tag), 412)
+    sent = admin.call("PUT", f"{where}/model", worked_example(6.5), If_Match=model)
+    assert sent.status_code == 200, "moving it changed nobody's model"
+    whole = {"group": "there", "burst_ratio": 0.6, "alert_ratio": 0.1}
+    settled = operator.call("PATCH", where, whole, If_Match=admin.get(where)["ETag"])
+    assert settled.status_code == 200, "who leaves it in its group moves nothing"
 
 
 def test_a_program_has_a_model_derived_from_jobs_or_is_told_why_not() -> None:

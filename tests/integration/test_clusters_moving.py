@@ -47,7 +47,7 @@ def test_an_admin_of_both_groups_moves_it_and_that_is_recorded(groups: tuple[Job
     assert list(groups_to_move_to(ada, cluster)) == [there]
     moved = moving.move(ada, cluster, moving.target_named(ada, cluster, "there"))
     assert (moved.group, moved.guards) == (there, True)
-    event = AuditEvent.objects.get(action="cluster.move")
+    event = AuditEvent.objects.get(action="cluster.move", object_id=cluster.pk)
     assert (event.actor_name, event.outcome) == ("ada", "done")
     assert event.detail == {"name": "prod", "before": "here", "after": "there"}
     member = admin("vera", here, role=Role.VIEWER)
@@ -72,7 +72,7 @@ def test_operators_and_admins_of_one_of_the_groups_are_refused_and_that_is_recor
             moving.target_named(person, cluster, "there")
     with pytest.raises(PermissionDenied):
         moving.move(people[0], cluster, None)
-    refused = AuditEvent.objects.filter(action="cluster.move", outcome="refused")
+    refused = AuditEvent.objects.filter(action="cluster.move", outcome="refused", object_id=cluster.pk)
     assert set(refused.values_list("actor_name", flat=True)) == {"olga", "anna", "theo", "sam"}
     cluster.refresh_from_db()
     assert (cluster.group, cluster.versions.count()) == (here, 1)

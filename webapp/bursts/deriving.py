@@ -20,6 +20,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import Entry, record
 from webapp.bursts.models import Cluster, ModelVersion, Origin
 from webapp.bursts.policies import jobs_of
+from webapp.bursts.revisions import locked
 from webapp.bursts.services import create_cluster, keep_model, read_document, require_change
 from webapp.jobs import reports
 from webapp.jobs.models import Job, JobGroup
@@ -152,14 +153,25 @@ def refresh_due(now_ns: int) -> int:
         if not old and shapes_now(row.cluster, now_ns) == row.basis:
             continue
         try:
-            kept = _keep(row.cluster, _derived(row.cluster, now_ns), "weir")
-        except ValidationError as error:  # its jobs are gone or silent: the model stays, with its age
+            kept = _renewed(row, _derived(row.cluster, now_ns))
+        except (
+            ValidationError
+        ) as error:  # its jobs are gone or silent, or somebody was faster: the model stays
             logger.info("bursts.not_derived cluster=%d %s", row.cluster_id, error.messages)
             continue
         if kept.pk == row.pk:
             ModelVersion.objects.filter(pk=row.pk).update(made_at=timezone.now())
         count += 1
     return count
+
+
+def _renewed(row: ModelVersion, made: _Made) -> ModelVersion:
+    """Keep a model in place of a version, unless somebody else replaced that, or what it is made of, meanwhile."""
+    with transaction.atomic():
+        now = locked(row.cluster_id)
+        if now.setup != row.cluster.setup or not now.versions.filter(pk=row.pk, superseded_at=None).exists():
+            raise ValidationError({"setup": "somebody changed the model meanwhile"})
+        return _keep(row.cluster, made, "weir")
 
 
 def shapes_now(cluster: Cluster, now_ns: int) -> dict[str, dict[str, int]]:

@@ -34,8 +34,10 @@ def target_named(actor: User, cluster: Cluster, name: str | None) -> JobGroup | 
         If there is no such group, or the actor is no admin of it: which of these is not told. It is in the audit
         record.
     """
-    if not name or (cluster.group is not None and name == cluster.group.name):
-        return cluster.group if name else None
+    if not name:
+        return None
+    if cluster.group is not None and name == cluster.group.name:
+        return cluster.group
     found = None if "\0" in name else groups_to_move_to(actor, cluster).filter(name=name).first()
     if found is None:
         _refuse(actor, cluster, name)
@@ -57,10 +59,10 @@ def move(actor: User, cluster: Cluster, group: JobGroup | None) -> Cluster:
     """
     with transaction.atomic():
         row = Cluster.objects.select_for_update(of=("self",)).select_related("group").get(pk=cluster.pk)
-        if not may_move(actor, row, group):
-            _refuse(actor, row, group.name if group else None)
         if row.group == group:
             return row
+        if not may_move(actor, row, group):
+            _refuse(actor, row, group.name if group else None)
         before, row.group = row.group, group
         _check_jobs(row)
         row.guards = group is not None or actor.is_superuser

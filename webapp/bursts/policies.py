@@ -69,10 +69,10 @@ def may_leave(actor: Actor, cluster: Cluster) -> bool:
 
 
 def may_move(actor: Actor, cluster: Cluster, group: JobGroup | None) -> bool:
-    """Who may take it out of its group, and is an admin of the other; out of any group, the former suffices."""
+    """Who may take it out of its group, and is an admin of the other one; out of any group, the former suffices."""
     if not may_leave(actor, cluster):
         return False
-    return group is None or group == cluster.group or groups_to_move_to(actor, cluster).contains(group)
+    return group is None or groups_to_move_to(actor, cluster).contains(group)
 
 
 def groups_to_move_to(actor: Actor, cluster: Cluster) -> QuerySet[JobGroup]:

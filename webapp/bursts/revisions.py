@@ -35,8 +35,9 @@ def _content(cluster: Cluster, part: Part) -> dict[str, Any]:
     match part:
         case Part.MODEL:
             # A derived one is made anew every hour by Weir, which replaces nobody's words.
+            # And a move makes the same one a new version: what counts is what the model says.
             uploaded = cluster.versions.filter(superseded_at=None, origin=Origin.UPLOADED)
-            return {"number": uploaded.values_list("number", flat=True).first(), "setup": cluster.setup}
+            return {"version": uploaded.values_list("version", flat=True).first(), "setup": cluster.setup}
         case Part.RATES:
             return {"rates": cluster.rates}
         case Part.SETTINGS:
