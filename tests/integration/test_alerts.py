@@ -286,7 +286,7 @@ def test_mails_go_to_the_addresses_of_the_channel_or_to_all_members(
         assert send_due(5) == 0
         inbox.answer = "250 OK"
         Message.objects.update(not_before=timezone.now())
-        inbox.refused = {"b@example.org": "550 no such box"}
+        inbox.refused = {"b@example.org": "550 no\0such box"}
         assert send_due(5) == 2
         windows(job, now - timedelta(seconds=20), GOOD)
         evaluate(now)
