@@ -79,6 +79,13 @@ def test_somebody_uploads_a_model_and_rates_and_reads_the_three_answers(alice: V
     page.fill("#burst-rates", "app1 = 0.05\napp2 = 0.05")
     page.click("#burst-rates-save")
     expect(page.locator("#burst-done")).to_contain_text("Saved")
+    for nothing in ("", "20000"):
+        page.fill("#burst-ratio", nothing)
+        page.click("#burst-bounds-save")
+        expect(page.locator("#burst-done")).to_contain_text("expected a number from 0 to 10,000")
+        page.fill("#burst-ratio", "20")
+        page.click("#burst-bounds-save")
+        expect(page.locator("#burst-done")).to_have_text("Saved.")
     clusters.survey_here()
     expect(page.locator("#burst-sentence")).to_have_text(
         re.compile(

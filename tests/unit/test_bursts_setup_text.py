@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ValidationError
 
+from frontend.pages.bursts.actions import ratio_of
 from frontend.pages.bursts.setup_text import setup_of, text_of
 from webapp.bursts.deriving import checked_setup
 
@@ -43,3 +44,10 @@ def test_jobs_nodes_networks_the_margin_and_places_are_read_from_lines() -> None
 def test_a_line_that_makes_no_sense_is_named(line: str, says: str) -> None:
     with pytest.raises(ValidationError, match=says):
         setup_of(f"ad-events\n{line}")
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_an_empty_field_of_a_bound_is_refused_and_not_taken_for_none_at_all(nothing: str | None) -> None:
+    assert (ratio_of(20, "burst_ratio"), ratio_of(0, "alert_ratio")) == (0.2, 0.0)
+    with pytest.raises(ValidationError, match="expected a number from 0"):
+        ratio_of(nothing, "burst_ratio")

@@ -180,10 +180,24 @@ def save_bounds(_clicks: int, burst: float | None, alert: float | None, path: st
     """Set the configured burst and the alert."""
 
     def act(person: User, cluster: Cluster) -> str:
-        services.set_bounds(person, cluster, (burst or 0.0) / 100, (alert or 0.0) / 100)
+        bounds = ratio_of(burst, "burst_ratio"), ratio_of(alert, "alert_ratio")
+        services.set_bounds(person, cluster, *bounds)
         return "Saved."
 
     return _tried(Part.SETTINGS, act, path, seen)
+
+
+def ratio_of(percent: float | str | None, field: str) -> float:
+    """What a field of percents says; the browser sends none if it is empty or beyond its bounds, which is not 0.
+
+    Raises
+    ------
+    ValidationError
+        If it says nothing.
+    """
+    if percent is None or percent == "":
+        raise ValidationError({field: "expected a number from 0 to 10,000 (%)"})
+    return float(percent) / 100
 
 
 def save_model(_clicks: int, entered: str, path: str, seen: Any) -> list[Any]:
