@@ -22,7 +22,8 @@ run: setup ## Start Weir with a real demo stream; prints the address and how to 
 demo-flink: setup ## Beside make run: a real Flink with a job held back, to try the whole loop on (needs a JDK)
 	@.ci/flink $(BIN)/python -m workers.flink_demo --stop-with-parent
 
-test: setup browser lint types imports pytest ## Lint, types, imports and all tests but the slow stages below
+test: setup browser ## Lint, types, imports and all tests but the slow stages below
+	@$(MAKE) --no-print-directory -j2 lint imports types pytest
 
 pytest: setup ## All tests without the checks; ARGS="tests/unit -k words" for some of them
 	@$(BIN)/python -m pytest -m "not bench and not flink and not chaos and not cluster" $(ARGS)
