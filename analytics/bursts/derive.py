@@ -213,38 +213,39 @@ class _Job:
 
     def _sent_bytes(self, operator: Operator) -> float | None:
         """Bytes sent for a record, of all instances in all windows that tell both; None if none does."""
-        kind = "processing" if self.inputs[operator.id] else "output"
-        told = [
-            (item.sent_bytes_per_s, getattr(item, f"observed_{kind}_per_s"))
-            for rates in self.rates
-            if operator.id in rates
-            for item in rates[operator.id].instances
-        ]
+        kind = self._kind(operator)
         known = [
             (sent, done)
-            for sent, done in told
+            for sent, done in self._told(operator, "sent_bytes_per_s", f"observed_{kind}_per_s")
             if sent is not None and done is not None and 0 <= sent < math.inf and 0 < done < math.inf
         ]
         return math.fsum(sent for sent, _ in known) / math.fsum(done for _, done in known) if known else None
 
     def _useful_time(self, operator: Operator) -> float:
         """Seconds an instance works for a record: useful time over records, of all instances in all windows."""
-        kind = "processing" if self.inputs[operator.id] else "output"
-        seen = [
-            (getattr(item, f"true_{kind}_per_s"), getattr(item, f"observed_{kind}_per_s"))
-            for rates in self.rates
-            if operator.id in rates
-            for item in rates[operator.id].instances
-        ]
+        kind = self._kind(operator)
         known = [
             (true, done)
-            for true, done in seen
+            for true, done in self._told(operator, f"true_{kind}_per_s", f"observed_{kind}_per_s")
             if true is not None and done is not None and 0 < true < math.inf and 0 < done < math.inf
         ]
         if not known:
             self.found.append(Diagnostic("unknown_cost", 1, f"{self.job.name}: {operator.name}"))
             return 0.0
         return math.fsum(done / true for true, done in known) / math.fsum(done for _, done in known)
+
+    def _kind(self, operator: Operator) -> str:
+        """What counts as its records: those it processes, or those a source puts out."""
+        return "processing" if self.inputs[operator.id] else "output"
+
+    def _told(self, operator: Operator, *names: str) -> list[list[float | None]]:
+        """Rates of these names of all its instances in all windows."""
+        return [
+            [getattr(item, name) for name in names]
+            for rates in self.rates
+            if operator.id in rates
+            for item in rates[operator.id].instances
+        ]
 
     def _placed(self, operator: Operator, label: str) -> dict[str, int]:
         """How many instances run on each node."""

@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from tests.support import dense, seed
-from tests.support.browser import Visitor, at_rest
+from tests.support.browser import Visitor, at_rest, hold_first
 from webapp.jobs.models import Job
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("timeline_worker")]
@@ -103,15 +103,7 @@ def test_the_wheel_draws_the_lanes_once_and_they_lie_true_even_if_the_answer_is_
 ) -> None:
     page = open_dense(alice, dense_job)
     page.evaluate(WATCH)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if not held and "lanes-figure.data" in (route.request.post_data or ""):
-            held.append(route)
-        else:
-            route.continue_()
-
-    page.route("**/_dash-update-component*", hold)
+    held = hold_first(page, "lanes-figure.data")
     whole = words(page)
     turn_wheel(page, 1)
     page.wait_for_function("() => window.drawings.length")

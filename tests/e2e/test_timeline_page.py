@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
-from tests.support.browser import Visitor, at_rest
+from tests.support.browser import Visitor, at_rest, hold_first
 from webapp.analysis import timelines
 from webapp.analysis.models import Timeline, TimelineState
 from webapp.jobs.models import Job
@@ -126,15 +126,7 @@ def test_a_timeline_that_failed_says_why_and_can_be_tried_again(job: Job, alice:
 
 def test_an_answer_to_a_tab_left_meanwhile_disturbs_nothing(job: Job, alice: Visitor) -> None:
     page = open_timeline(alice, job)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if not held and "lanes-figure.data" in (route.request.post_data or ""):
-            held.append(route)
-        else:
-            route.continue_()
-
-    page.route("**/_dash-update-component*", hold)
+    held = hold_first(page, "lanes-figure.data")
     page.keyboard.press("n")
     page.wait_for_url("**segment=**")
     page.wait_for_function("() => weir.isBusy()")

@@ -258,8 +258,8 @@ def test_a_changed_rule_watches_anew_and_a_finished_job_no_longer_fires(
     ]  # fmt: skip
 
 
-def test_who_saw_an_earlier_rule_does_not_write_over_the_later(job: Job, boss: User) -> None:
-    made = rule(boss, group_of(job))
+def filled_form(job: Job, name: str) -> dict[str, str]:
+    """The form of a rule on jobs without data, filled in."""
     form = {
         "group": str(group_of(job).pk),
         "job": "0",
@@ -267,11 +267,16 @@ def test_who_saw_an_earlier_rule_does_not_write_over_the_later(job: Job, boss: U
         "severity": "info",
         "threshold": "5",
     }
-    form |= {"name": "quiet", "target": "", "clear": "", "fire_after": "", "clear_after": ""}
-    given = {f"rule-{name}.value": value for name, value in form.items()}
-    given["rule-changed.data"] = {"id": made.pk, "seen": alert_services.revision(made)}
+    form |= {"name": name, "target": "", "clear": "", "fire_after": "", "clear_after": ""}
+    return {f"rule-{field}.value": value for field, value in form.items()}
+
+
+def test_who_saw_an_earlier_rule_does_not_write_over_the_later(job: Job, boss: User) -> None:
+    made = rule(boss, group_of(job))
+    given = filled_form(job, "quiet")
+    seen = {"id": made.pk, "seen": alert_services.revision(made)}
     alert_services.save_rule(boss, group_of(job), cp_draft(threshold=0.9), made.pk)
-    press = {"rule-save.n_clicks": 1, **given}
+    press = {"rule-save.n_clicks": 1, "rule-changed.data": seen, **given}
     page = call(signed_in(boss), "rule-save.n_clicks", press).content.decode()
     assert "Somebody changed the rule count is busy since you began: begin again with Change." in page
     made = AlertRule.objects.get()
@@ -300,15 +305,7 @@ def test_forged_callbacks_of_a_viewer_and_of_a_stranger_change_nothing(job: Job,
     windows(job, now - timedelta(seconds=30), BAD)
     evaluate(now)
     alert = made.alerts.get()
-    form = {
-        "group": str(group_of(job).pk),
-        "job": "0",
-        "kind": "no_data",
-        "severity": "info",
-        "threshold": "5",
-    }
-    form |= {"name": "forged", "target": "", "clear": "", "fire_after": "", "clear_after": ""}
-    saved = {f"rule-{name}.value": given for name, given in form.items()}
+    saved = filled_form(job, "forged")
     quiet = {"silence-what.value": f"rule:{made.pk}", "silence-for.value": "60", "silence-reason.value": "x"}
     quiet["silence-job.value"] = str(job.pk)
     for who in (member(job, Role.VIEWER), member(make_job(), Role.ADMIN, "foreign")):

@@ -21,6 +21,7 @@ from tests.support.callbacks import call, signed_in
 from tests.support.celery_worker import celery_worker, wait_for
 from tests.support.hanging import Hanging
 from tests.support.receiver import Receiver
+from tests.support.waiting import eventually
 from webapp.accounts.models import User
 from webapp.jobs.models import Job
 from webapp.notifications import channels
@@ -102,10 +103,10 @@ def test_what_comes_while_others_hang_goes_out_in_the_same_round(
     good = webhook(boss, job, receiver)
     with ThreadPoolExecutor() as thread:
         under_way = thread.submit(send_due, 60, 60.0)
-        assert wait_until(lambda: Message.objects.filter(state=DeliveryState.SENDING).exists())
+        eventually(lambda: Message.objects.filter(state=DeliveryState.SENDING).exists(), "one is tried")
         late = told(good, "late")
         assert send_due(1, WITHIN_S) == 0, "the round under way takes it"
-        assert wait_until(lambda: titles(receiver) == ["late"])
+        eventually(lambda: titles(receiver) == ["late"], "the late one arrives")
         assert not under_way.done()
         hanging.close()
         assert under_way.result() == 1
@@ -121,8 +122,8 @@ def test_a_round_that_is_over_but_for_one_that_hangs_leaves_what_comes_to_the_ne
     good = webhook(boss, job, receiver)
     with ThreadPoolExecutor() as thread:
         over = thread.submit(send_due, 0.3, 60.0)
-        assert wait_until(lambda: Message.objects.filter(state=DeliveryState.SENDING).exists())
-        assert wait_until(lambda: not _round.locked())
+        eventually(lambda: Message.objects.filter(state=DeliveryState.SENDING).exists(), "one is tried")
+        eventually(lambda: not _round.locked(), "the round gives way")
         told(good, "late")
         assert send_due(30) == 1
         assert not over.done()
@@ -147,15 +148,6 @@ def test_the_page_says_from_when_on_what_waits_is_tried_again(
     page = call(signed_in(boss), "tick.n_intervals", shown, "channel-said").content.decode()
     assert "1 channel, none failing." in page
     assert "Nothing was taken" not in page
-
-
-def wait_until(so: Callable[[], bool], seconds: float = 20) -> bool:
-    end = time.monotonic() + seconds
-    while not so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 @pytest.mark.parametrize(
@@ -335,7 +327,7 @@ def test_an_attempt_that_ends_while_its_channel_is_removed_waits_for_that_and_bo
         with transaction.atomic():
             Channel.objects.select_for_update().get(pk=channel.pk)
             under_way = thread.submit(settle)
-            assert wait_until(somebody_waits_for_a_lock)
+            eventually(somebody_waits_for_a_lock, "somebody waits for a lock")
             channels.remove_channel(boss, channel.pk)
         under_way.result()
     assert not Message.objects.exists()

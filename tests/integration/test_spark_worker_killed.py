@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from django.utils import timezone
 
 from analytics.critical_path import analyse, covering_windows, default_lifetimes
 from tests.support import traces
+from tests.support.celery_worker import wait_for
 from webapp.analysis.models import Run, RunState, Window
 from webapp.jobs.models import Job
 from webapp.jobs.services import ensure_job
@@ -54,13 +54,6 @@ def spark_worker(home: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def wait_for(what: str, condition: Callable[[], bool], log: Path, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"{what} did not happen within {seconds} s:\n{log.read_text()[-3000:]}"
-        time.sleep(0.02)
 
 
 def tick() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
 
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 ARGUMENTS = (
@@ -103,6 +103,20 @@ def at_rest(page: Page) -> None:
     """Wait until every callback is answered: keys and clicks before that may meet what is not there yet."""
     page.wait_for_function("() => !weir.isBusy()")
     page.wait_for_timeout(100)
+
+
+def hold_first(page: Page, output: str) -> list[Route]:
+    """Hold back the next callback with this output; the list has it once it was asked."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if not held and output in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/_dash-update-component*", hold)
+    return held
 
 
 def accessibility_faults(page: Page) -> list[str]:

@@ -16,6 +16,7 @@ from webapp.accounts.models import User
 from webapp.audit.services import Entry, record, record_refused
 from webapp.bursts.models import Cluster, ModelVersion
 from webapp.bursts.policies import groups_to_move_to, jobs_of, may_move
+from webapp.bursts.revisions import locked
 from webapp.jobs.models import JobGroup
 
 ACTION = "cluster.move"
@@ -58,7 +59,7 @@ def move(actor: User, cluster: Cluster, group: JobGroup | None) -> Cluster:
         If its model is derived from jobs that could not be read from there.
     """
     with transaction.atomic():
-        row = Cluster.objects.select_for_update(of=("self",)).select_related("group").get(pk=cluster.pk)
+        row = locked(cluster.pk)
         if row.group == group:
             return row
         if not may_move(actor, row, group):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 
@@ -48,24 +50,12 @@ def groups_for(actor: Actor) -> QuerySet[JobGroup]:
 
 def may_change(actor: Actor, cluster: Cluster) -> bool:
     """Operators of its group; of a cluster of no group, who made it. And superusers."""
-    if not isinstance(actor, User) or not actor.is_active:
-        return False
-    if actor.is_superuser:
-        return True
-    if cluster.group is None:
-        return cluster.created_by_id == actor.pk
-    return _is_operator(actor, cluster.group)
+    return _is_up_to(actor, cluster, _operated)
 
 
 def may_leave(actor: Actor, cluster: Cluster) -> bool:
     """Admins of its group; of a cluster of no group, who made it. And superusers."""
-    if not isinstance(actor, User) or not actor.is_active:
-        return False
-    if actor.is_superuser:
-        return True
-    if cluster.group is None:
-        return cluster.created_by_id == actor.pk
-    return _administered(actor).filter(group=cluster.group).exists()
+    return _is_up_to(actor, cluster, _administered)
 
 
 def may_move(actor: Actor, cluster: Cluster, group: JobGroup | None) -> bool:
@@ -92,6 +82,16 @@ def jobs_of(cluster: Cluster) -> QuerySet[Job]:
 
 def _is_operator(actor: User, group: JobGroup) -> bool:
     return _operated(actor).filter(group=group).exists()
+
+
+def _is_up_to(actor: Actor, cluster: Cluster, in_groups: Callable[[User], QuerySet[Membership]]) -> bool:
+    if not isinstance(actor, User) or not actor.is_active:
+        return False
+    if actor.is_superuser:
+        return True
+    if cluster.group is None:
+        return cluster.created_by_id == actor.pk
+    return in_groups(actor).filter(group=cluster.group).exists()
 
 
 def _administered(actor: User) -> QuerySet[Membership]:
